@@ -2,6 +2,7 @@
 #
 #   make                build gpusort.so
 #   make install        install it into the server that PG_CONFIG belongs to
+#   make installcheck   a few tests on the server that runs (PGHOST, PGPORT, PGUSER)
 #   make test           set up and run every suite's quick tests; needs nothing prepared
 #   make check-all      all tests
 #   make demo           see what it does, on a private server
@@ -26,6 +27,8 @@
 #                       GPUs, or where it has none 9.0, and PTX that any GPU's driver can
 #                       translate; all: all common ones, as packages should
 #   CUDA_ARCHIVE=path   link the CUDA device that "make cuda" has compiled there
+#   PAPERS=yes          compile the published algorithms of cuda/papers and the setting gpusort.engine,
+#                       to compare with
 #   WERROR=1            more warnings, and all of them errors
 #   FAULTS=1            compile in the fault points that the tests use
 #
@@ -38,6 +41,11 @@ DATA_built = $(patsubst %.in,%.sql,$(call sources,sql/gpusort--*.in))
 PGFILEDESC = "gpusort - sorting on the GPU"
 
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
+
+# test/README.md says what else there is; that needs a server with fault points
+REGRESS = installcheck
+REGRESS_PREP = installcheck_files
+REGRESS_OPTS = --inputdir=build/installcheck --outputdir=build/installcheck --load-extension=gpusort
 
 # As many jobs as there are processors, unless make was told how many
 MAKEFLAGS += -j$(shell nproc)
@@ -89,6 +97,7 @@ else
 
 # not for the scripts, to which these may come from the environment
 CUDA = auto
+PAPERS = no
 WERROR = 0
 FAULTS = 0
 
@@ -107,6 +116,9 @@ SHLIB_LINK = -Wl,--version-script=$(ROOT)/gpusort.map -lpthread -lm
 
 ifeq ($(FAULTS),1)
 PG_CPPFLAGS += -DGPUSORT_FAULTS
+endif
+ifeq ($(PAPERS),yes)
+PG_CPPFLAGS += -DGS_WITH_PAPERS
 endif
 
 # The server's own headers are not clean under these three
@@ -136,7 +148,7 @@ CUDA_ARCHIVE ?=
 ifeq ($(CUDA_ARCHIVE),)
 CUDA_ARCHIVE := cuda/libgpusort_cuda.a
 CUDA_SOURCES := $(call sources,cuda/*/*.cu)
-CUDA_OBJS = $(CUDA_SOURCES:.cu=.o)
+CUDA_OBJS = $(patsubst %.cu,%.o,$(if $(filter yes,$(PAPERS)),$(CUDA_SOURCES),$(filter-out cuda/papers/%,$(CUDA_SOURCES))))
 endif
 
 # The toolkit's own idea of where it lies: nvcc on PATH may be a wrapper
@@ -167,6 +179,9 @@ NVCCFLAGS = -O3 -std=c++17 -lineinfo -I$(ROOT)/src -I$(ROOT)/cuda \
 ifeq ($(FAULTS),1)
 NVCCFLAGS += -DGPUSORT_FAULTS
 endif
+ifeq ($(PAPERS),yes)
+NVCCFLAGS += -DGS_WITH_PAPERS
+endif
 ifeq ($(WERROR),1)
 NVCCFLAGS += -Werror all-warnings
 endif
@@ -176,7 +191,7 @@ SHLIB_LINK += $(CUDA_ARCHIVE) -L$(CUDA_LIBDIR) -lcudart_static -lstdc++ -ldl -lr
 endif
 
 FLAGS_FILE = gpusort.flags
-EXTRA_CLEAN = $(FLAGS_FILE) $(OBJS:.o=.d) $(CUDA_OBJS) $(CUDA_OBJS:.o=.d) \
+EXTRA_CLEAN = $(FLAGS_FILE) $(OBJS:.o=.d) $(CUDA_SOURCES:.cu=.o) $(CUDA_SOURCES:.cu=.d) \
 	cuda/libgpusort_cuda.a build
 
 PG_CONFIG = pg_config
@@ -201,6 +216,14 @@ endif
 sql/%.sql: $(ROOT)/sql/%.in $(addprefix $(ROOT)/,$(DATA))
 	mkdir -p sql
 	{ cat $<; sed '1,/^-- New in /d' $(ROOT)/sql/gpusort--$(lastword $(subst --, ,$*)).sql; } >$@
+
+# pg_regress wants tests and answers side by side
+.PHONY: installcheck_files
+installcheck_files:
+	rm -rf build/installcheck
+	mkdir -p build/installcheck/sql build/installcheck/expected
+	cp $(REGRESS:%=$(ROOT)/test/sql/%.sql) build/installcheck/sql
+	cp $(wildcard $(REGRESS:%=$(ROOT)/expected/%*.out)) build/installcheck/expected
 
 # Objects depend on the flags that they were compiled with
 .PHONY: force

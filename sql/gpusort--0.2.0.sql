@@ -5,38 +5,38 @@
 
 -- Sorting the elements of arrays, as PostgreSQL 18's array_sort() does.
 
-CREATE FUNCTION gpu_sort_array("array" anyarray)
+CREATE FUNCTION @extschema@.gpu_sort_array("array" anyarray)
 RETURNS anyarray
 AS 'MODULE_PATHNAME', 'gpusort_sort_array'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 
-CREATE FUNCTION gpu_sort_array("array" anyarray, descending boolean)
+CREATE FUNCTION @extschema@.gpu_sort_array("array" anyarray, descending boolean)
 RETURNS anyarray
 AS 'MODULE_PATHNAME', 'gpusort_sort_array'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 
-CREATE FUNCTION gpu_sort_array("array" anyarray, descending boolean, nulls_first boolean)
+CREATE FUNCTION @extschema@.gpu_sort_array("array" anyarray, descending boolean, nulls_first boolean)
 RETURNS anyarray
 AS 'MODULE_PATHNAME', 'gpusort_sort_array'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 
-COMMENT ON FUNCTION gpu_sort_array(anyarray) IS
+COMMENT ON FUNCTION @extschema@.gpu_sort_array(anyarray) IS
 'the array with its elements in ascending order, NULLs last';
-COMMENT ON FUNCTION gpu_sort_array(anyarray, boolean) IS
+COMMENT ON FUNCTION @extschema@.gpu_sort_array(anyarray, boolean) IS
 'the array with its elements in the order asked for, NULLs first where it descends';
-COMMENT ON FUNCTION gpu_sort_array(anyarray, boolean, boolean) IS
+COMMENT ON FUNCTION @extschema@.gpu_sort_array(anyarray, boolean, boolean) IS
 'the array with its elements in the order asked for';
 
-CREATE FUNCTION gpusort_stats_reset()
+CREATE FUNCTION @extschema@.gpusort_stats_reset()
 RETURNS void
 AS 'MODULE_PATHNAME', 'gpusort_stats_reset'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-REVOKE ALL ON FUNCTION gpusort_stats_reset() FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.gpusort_stats_reset() FROM PUBLIC;
 
 -- New in 0.2.0.  The Makefile makes the upgrade script of the rest of this file.
 
-CREATE FUNCTION gpusort_devices(
+CREATE FUNCTION @extschema@.gpusort_devices(
     OUT device integer,
     OUT kind text,
     OUT name text,
@@ -55,45 +55,45 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_devices'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpusort_devices() IS
+COMMENT ON FUNCTION @extschema@.gpusort_devices() IS
 'the devices that sort: their state, and how much of their memory is in use';
 
-CREATE VIEW gpusort_devices AS
-    SELECT * FROM gpusort_devices();
+CREATE VIEW @extschema@.gpusort_devices AS
+    SELECT * FROM @extschema@.gpusort_devices();
 
-COMMENT ON VIEW gpusort_devices IS
+COMMENT ON VIEW @extschema@.gpusort_devices IS
 'the devices that sort: their state, and how much of their memory is in use';
 
-COMMENT ON COLUMN gpusort_devices.device IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.device IS
 'the device''s number: its place in gpusort.devices, or among all devices, from 0 on';
-COMMENT ON COLUMN gpusort_devices.kind IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.kind IS
 'cuda or host';
-COMMENT ON COLUMN gpusort_devices.name IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.name IS
 'the device''s name';
-COMMENT ON COLUMN gpusort_devices.uuid IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.uuid IS
 'the device''s UUID';
-COMMENT ON COLUMN gpusort_devices.state IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.state IS
 'ready, starting, lost (it failed, or could not be opened), or off (there is no device)';
-COMMENT ON COLUMN gpusort_devices.message IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.message IS
 'why there is no device, or the device''s last failure';
-COMMENT ON COLUMN gpusort_devices.memory_total IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.memory_total IS
 'bytes of memory that the device has';
-COMMENT ON COLUMN gpusort_devices.memory_limit IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.memory_limit IS
 'bytes of its memory that all sorts together may hold';
-COMMENT ON COLUMN gpusort_devices.memory_used IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.memory_used IS
 'bytes of its memory that sorts hold now';
-COMMENT ON COLUMN gpusort_devices.staging_total IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.staging_total IS
 'bytes of staging memory, which all devices share';
-COMMENT ON COLUMN gpusort_devices.staging_used IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.staging_used IS
 'bytes of staging memory that sorts hold now';
-COMMENT ON COLUMN gpusort_devices.sorts IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.sorts IS
 'sorts that are open on the device now';
-COMMENT ON COLUMN gpusort_devices.service_pid IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.service_pid IS
 'process id of the service';
-COMMENT ON COLUMN gpusort_devices.started IS
+COMMENT ON COLUMN @extschema@.gpusort_devices.started IS
 'when the service started';
 
-CREATE FUNCTION gpusort_stats(
+CREATE FUNCTION @extschema@.gpusort_stats(
     OUT sorts bigint,
     OUT device_sorts bigint,
     OUT process_sorts bigint,
@@ -115,51 +115,51 @@ RETURNS record
 AS 'MODULE_PATHNAME', 'gpusort_stats'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpusort_stats() IS
+COMMENT ON FUNCTION @extschema@.gpusort_stats() IS
 'counters of what gpusort sorted, and of what it left to PostgreSQL';
 
-CREATE VIEW gpusort_stats AS
-    SELECT * FROM gpusort_stats();
+CREATE VIEW @extschema@.gpusort_stats AS
+    SELECT * FROM @extschema@.gpusort_stats();
 
-COMMENT ON VIEW gpusort_stats IS
+COMMENT ON VIEW @extschema@.gpusort_stats IS
 'counters of what gpusort sorted, and of what it left to PostgreSQL';
 
-COMMENT ON COLUMN gpusort_stats.sorts IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.sorts IS
 'sorts that gpusort completed';
-COMMENT ON COLUMN gpusort_stats.device_sorts IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.device_sorts IS
 'of these, sorts on the device';
-COMMENT ON COLUMN gpusort_stats.process_sorts IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.process_sorts IS
 'of these, small sorts in the backend';
-COMMENT ON COLUMN gpusort_stats.index_builds IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.index_builds IS
 'indexes built; each counts as one of device_sorts, too';
-COMMENT ON COLUMN gpusort_stats.rows IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.rows IS
 'rows in all these sorts';
-COMMENT ON COLUMN gpusort_stats.bytes IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.bytes IS
 'bytes of rows and keys that were sent to the device';
-COMMENT ON COLUMN gpusort_stats.spilled_sorts IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.spilled_sorts IS
 'sorts that outgrew the device''s memory and used temporary files';
-COMMENT ON COLUMN gpusort_stats.temp_bytes IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.temp_bytes IS
 'bytes that these sorts wrote to temporary files';
-COMMENT ON COLUMN gpusort_stats.limited_sorts IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.limited_sorts IS
 'sorts on the device that gpusort.role_memory held up, or moved to temporary files';
-COMMENT ON COLUMN gpusort_stats.arrays IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.arrays IS
 'arrays that GpuArraySort sorted';
-COMMENT ON COLUMN gpusort_stats.device_arrays IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.device_arrays IS
 'of these, arrays sorted on the device';
-COMMENT ON COLUMN gpusort_stats.staging_wait_ms IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.staging_wait_ms IS
 'milliseconds that sessions waited for staging memory';
-COMMENT ON COLUMN gpusort_stats.sort_wait_ms IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.sort_wait_ms IS
 'milliseconds that sessions waited for the device to sort';
-COMMENT ON COLUMN gpusort_stats.fetch_wait_ms IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.fetch_wait_ms IS
 'milliseconds that sessions waited for sorted rows';
-COMMENT ON COLUMN gpusort_stats.fallbacks IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.fallbacks IS
 'sorts, index builds and array queries that gpusort began and PostgreSQL completed';
-COMMENT ON COLUMN gpusort_stats.refusals IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.refusals IS
 'times that gpusort could not take a sort or an index build, and left it to PostgreSQL';
-COMMENT ON COLUMN gpusort_stats.stats_reset IS
+COMMENT ON COLUMN @extschema@.gpusort_stats.stats_reset IS
 'when counting began';
 
-CREATE FUNCTION gpusort_stat_reasons(
+CREATE FUNCTION @extschema@.gpusort_stat_reasons(
     OUT kind text,
     OUT reason text,
     OUT count bigint,
@@ -168,25 +168,25 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_stat_reasons'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpusort_stat_reasons() IS
+COMMENT ON FUNCTION @extschema@.gpusort_stat_reasons() IS
 'why gpusort left sorts to PostgreSQL, and how often';
 
-CREATE VIEW gpusort_stat_reasons AS
-    SELECT * FROM gpusort_stat_reasons();
+CREATE VIEW @extschema@.gpusort_stat_reasons AS
+    SELECT * FROM @extschema@.gpusort_stat_reasons();
 
-COMMENT ON VIEW gpusort_stat_reasons IS
+COMMENT ON VIEW @extschema@.gpusort_stat_reasons IS
 'why gpusort left sorts to PostgreSQL, and how often';
 
-COMMENT ON COLUMN gpusort_stat_reasons.kind IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_reasons.kind IS
 'fallback (gpusort began, and PostgreSQL completed it) or refusal (gpusort could not take it)';
-COMMENT ON COLUMN gpusort_stat_reasons.reason IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_reasons.reason IS
 'the reason';
-COMMENT ON COLUMN gpusort_stat_reasons.count IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_reasons.count IS
 'how often it was the reason';
-COMMENT ON COLUMN gpusort_stat_reasons.stats_reset IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_reasons.stats_reset IS
 'when counting began';
 
-CREATE FUNCTION gpusort_stat_times(
+CREATE FUNCTION @extschema@.gpusort_stat_times(
     OUT kind text,
     OUT max_rows bigint,
     OUT max_ms bigint,
@@ -197,32 +197,32 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_stat_times'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpusort_stat_times() IS
+COMMENT ON FUNCTION @extschema@.gpusort_stat_times() IS
 'how long the sorts that gpusort completed took, by how many rows they had';
 
-CREATE VIEW gpusort_stat_times AS
-    SELECT * FROM gpusort_stat_times();
+CREATE VIEW @extschema@.gpusort_stat_times AS
+    SELECT * FROM @extschema@.gpusort_stat_times();
 
-COMMENT ON VIEW gpusort_stat_times IS
+COMMENT ON VIEW @extschema@.gpusort_stat_times IS
 'how long the sorts that gpusort completed took, by how many rows they had';
 
-COMMENT ON COLUMN gpusort_stat_times.kind IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_times.kind IS
 'device sort, process sort, index build, or table sort (CLUSTER, REPACK)';
-COMMENT ON COLUMN gpusort_stat_times.max_rows IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_times.max_rows IS
 'sorts of at most so many rows, and of more than the next smaller number; NULL: more than all numbers';
-COMMENT ON COLUMN gpusort_stat_times.max_ms IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_times.max_ms IS
 'sorts that took at most so many milliseconds, and more than the next smaller number; NULL: more than all numbers';
-COMMENT ON COLUMN gpusort_stat_times.sorts IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_times.sorts IS
 'how many sorts there were';
-COMMENT ON COLUMN gpusort_stat_times.total_ms IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_times.total_ms IS
 'milliseconds that they took together';
-COMMENT ON COLUMN gpusort_stat_times.stats_reset IS
+COMMENT ON COLUMN @extschema@.gpusort_stat_times.stats_reset IS
 'when counting began';
 
-COMMENT ON FUNCTION gpusort_stats_reset() IS
+COMMENT ON FUNCTION @extschema@.gpusort_stats_reset() IS
 'set the counters of gpusort_stats, gpusort_stat_reasons and gpusort_stat_times to zero';
 
-CREATE FUNCTION gpusort_activity(
+CREATE FUNCTION @extschema@.gpusort_activity(
     OUT pid integer,
     OUT datid oid,
     OUT usesysid oid,
@@ -239,48 +239,48 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_activity'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpusort_activity() IS
+COMMENT ON FUNCTION @extschema@.gpusort_activity() IS
 'the sorts that hold device memory or staging memory now';
 
-CREATE VIEW gpusort_activity AS
+CREATE VIEW @extschema@.gpusort_activity AS
     SELECT a.pid, d.datname, u.rolname AS usename, a.device, a.phase, a.rows, a.bytes,
            a.staging_bytes, a.runs, a.temp_bytes, a.limited, a.started
-    FROM gpusort_activity() AS a
-    LEFT JOIN pg_catalog.pg_database AS d ON d.oid = a.datid
-    LEFT JOIN pg_catalog.pg_roles AS u ON u.oid = a.usesysid;
+    FROM @extschema@.gpusort_activity() AS a
+    LEFT JOIN pg_catalog.pg_database AS d ON d.oid OPERATOR(pg_catalog.=) a.datid
+    LEFT JOIN pg_catalog.pg_roles AS u ON u.oid OPERATOR(pg_catalog.=) a.usesysid;
 
-COMMENT ON VIEW gpusort_activity IS
+COMMENT ON VIEW @extschema@.gpusort_activity IS
 'the sorts that hold device memory or staging memory now';
 
-COMMENT ON COLUMN gpusort_activity.pid IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.pid IS
 'process id of the session';
-COMMENT ON COLUMN gpusort_activity.datname IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.datname IS
 'the session''s database';
-COMMENT ON COLUMN gpusort_activity.usename IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.usename IS
 'the session''s user';
-COMMENT ON COLUMN gpusort_activity.device IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.device IS
 'the number of the device that sorts it; NULL: it has no rows yet';
-COMMENT ON COLUMN gpusort_activity.phase IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.phase IS
 'what the sort is doing';
-COMMENT ON COLUMN gpusort_activity.rows IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.rows IS
 'rows sent to the device so far';
-COMMENT ON COLUMN gpusort_activity.bytes IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.bytes IS
 'bytes of rows and keys sent to the device so far';
-COMMENT ON COLUMN gpusort_activity.staging_bytes IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.staging_bytes IS
 'bytes of staging memory that the sort holds';
-COMMENT ON COLUMN gpusort_activity.runs IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.runs IS
 'sorted runs written to temporary files so far';
-COMMENT ON COLUMN gpusort_activity.temp_bytes IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.temp_bytes IS
 'bytes written to temporary files so far';
-COMMENT ON COLUMN gpusort_activity.limited IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.limited IS
 'whether gpusort.role_memory has held it up, or moved it to temporary files';
-COMMENT ON COLUMN gpusort_activity.started IS
+COMMENT ON COLUMN @extschema@.gpusort_activity.started IS
 'when the sort was opened on the device';
 
-GRANT SELECT ON gpusort_devices, gpusort_stats, gpusort_stat_reasons, gpusort_stat_times, gpusort_activity
-    TO PUBLIC;
+GRANT SELECT ON @extschema@.gpusort_devices, @extschema@.gpusort_stats, @extschema@.gpusort_stat_reasons,
+    @extschema@.gpusort_stat_times, @extschema@.gpusort_activity TO PUBLIC;
 
-CREATE FUNCTION gpusort_collation_check(
+CREATE FUNCTION @extschema@.gpusort_collation_check(
     all_indexes boolean DEFAULT false,
     OUT index regclass,
     OUT "table" regclass,
@@ -295,17 +295,17 @@ RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_collation_check'
 LANGUAGE C VOLATILE STRICT;
 
-COMMENT ON FUNCTION gpusort_collation_check(boolean) IS
+COMMENT ON FUNCTION @extschema@.gpusort_collation_check(boolean) IS
 'the indexes of this database whose collations have another version than recorded, or all that have one, and whether they are in order';
 
-CREATE PROCEDURE gpusort_collation_repair(
+CREATE PROCEDURE @extschema@.gpusort_collation_repair(
     concurrently boolean DEFAULT true,
     dry_run boolean DEFAULT false)
 AS 'MODULE_PATHNAME', 'gpusort_collation_repair'
 LANGUAGE C;
 
-COMMENT ON PROCEDURE gpusort_collation_repair(boolean, boolean) IS
+COMMENT ON PROCEDURE @extschema@.gpusort_collation_repair(boolean, boolean) IS
 'rebuild the indexes that new versions of collations have broken, and record the versions';
 
-REVOKE ALL ON FUNCTION gpusort_collation_check(boolean) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE gpusort_collation_repair(boolean, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.gpusort_collation_check(boolean) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE @extschema@.gpusort_collation_repair(boolean, boolean) FROM PUBLIC;

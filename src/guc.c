@@ -80,7 +80,9 @@ static const struct config_enum_entry device_choices[] = {
 };
 
 /* Filled by gs_guc_define(); the last entry ends it */
+#ifdef GS_WITH_PAPERS
 static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
+#endif
 
 /* Users switch gpusort off if an order is wrong: plans of prepared statements and PL/pgSQL go as well. */
 static void
@@ -260,6 +262,7 @@ gs_guc_define(bool preloading)
 							 &gs_guc_fetch_row_cost, 0.003, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
 
+#ifdef GS_WITH_PAPERS
 	for (int i = 0; i < GS_N_ENGINES; i++)
 	{
 		engine_choices[i].name = gs_engine_name((GsEngine) i);
@@ -269,7 +272,8 @@ gs_guc_define(bool preloading)
 							 "Selects the algorithm by which a GPU sorts.",
 							 "All but \"auto\" are published algorithms, for comparison.",
 							 &gs_guc_engine, GS_ENGINE_AUTO, engine_choices,
-							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
+							 PGC_SUSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
+#endif
 	DefineCustomBoolVariable("gpusort.force",
 							 "Makes gpusort take every sort that it supports, regardless of cost and size.",
 							 "This is for tests and benchmarks.",

@@ -94,7 +94,7 @@ if build_for_test; then
 		select_jobs $part "$@"
 		[ ${#jobs[@]} -gt 0 ] || continue
 		case " ${jobs[*]}" in
-			*" regress"*|*" isolation"*|*" tap/"*|*" fuzz/"*)
+			*" regress"*|*" isolation"*|*" tap/"*|*" fuzz/"*|*" build/installcheck"*)
 				[ $installed = yes ] || install_for_test || break
 				installed=yes
 				;;

@@ -5,8 +5,8 @@
  *
  * There are two engines of our own for rows: sort_fixed for the keys that it takes, and
  * sort_string for all others; sort_arrays is that for arrays.  The engines in papers/ are
- * published algorithms, run where a caller names one of them.  What it cannot order
- * is left to our own, and the report then names these.
+ * published algorithms, run if a caller names one of them and the build has them.  What such
+ * an engine cannot order is left to our own, and the report then names ours.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,85 +48,43 @@ const char *run_own(const SortContext &context, const OrderJob &job)
 
 u64 engine_workspace(GsEngine engine, u32 n_rows)
 {
-  switch (engine)
-  {
-  case GS_ENGINE_RADIX2013:
-    return std::max(radix2013_workspace(n_rows), own_workspace(n_rows));
-  case GS_ENGINE_MERGE2012:
-    return merge2012_workspace(n_rows);
-  case GS_ENGINE_RADIX2011:
-    return std::max(radix2011_workspace(n_rows), own_workspace(n_rows));
-  default:
-    return own_workspace(n_rows);
-  }
+  const RowsPaper *paper = rows_paper(engine);
+
+  return std::max(own_workspace(n_rows), paper ? paper->workspace(n_rows) : 0);
 }
 
 const char *run_engine(const SortContext &context, GsEngine engine, const OrderJob &job)
 {
-  bool done = false;
+  const RowsPaper *paper = rows_paper(engine);
 
-  switch (engine)
-  {
-  case GS_ENGINE_RADIX2013:
-    done = radix2013(context, job);
-    break;
-  case GS_ENGINE_MERGE2012:
-    merge2012(job, context.stream);
-    done = true;
-    break;
-  case GS_ENGINE_RADIX2011:
-    done = fixed_keys_fit(job.stats);
-    if (done)
-      radix2011(job, context.stream);
-    break;
-  default:
-    break;
-  }
-  return done ? gs_engine_name(engine) : run_own(context, job);
+  return paper && paper->run(context, job) ? gs_engine_name(engine) : run_own(context, job);
 }
 
 const char *array_engine_name(GsEngine engine)
 {
-  switch (engine)
-  {
-  case GS_ENGINE_ARRAYSORT2016:
-  case GS_ENGINE_STA:
-    return gs_engine_name(engine);
-  default:
-    return "bitonic";
-  }
+  return arrays_paper(engine) ? gs_engine_name(engine) : "bitonic";
 }
 
 bool array_engine_fits(GsEngine engine, GsElem elem, const ArrayCensus &census)
 {
-  return engine != GS_ENGINE_ARRAYSORT2016 || arraysort2016_fits(elem, census);
+  const ArraysPaper *paper = arrays_paper(engine);
+
+  return !paper || paper->fits(elem, census);
 }
 
 u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &census)
 {
-  switch (engine)
-  {
-  case GS_ENGINE_ARRAYSORT2016:
-    return arraysort2016_workspace(elem, census);
-  case GS_ENGINE_STA:
-    return sta_workspace(elem, census);
-  default:
-    return sort_arrays_workspace(elem, census);
-  }
+  const ArraysPaper *paper = arrays_paper(engine);
+
+  return paper ? paper->workspace(elem, census) : sort_arrays_workspace(elem, census);
 }
 
 void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
                       cudaStream_t stream)
 {
-  switch (engine)
-  {
-  case GS_ENGINE_ARRAYSORT2016:
-    return arraysort2016(job, census, workspace, stream);
-  case GS_ENGINE_STA:
-    return sta(job, census, workspace, stream);
-  default:
-    return sort_arrays(job, census, workspace, stream);
-  }
+  const ArraysPaper *paper = arrays_paper(engine);
+
+  (paper ? paper->run : sort_arrays)(job, census, workspace, stream);
 }
 
 } // namespace gpusort

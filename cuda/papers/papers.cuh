@@ -16,6 +16,8 @@
  *
  * These two sort like sort_arrays().
  *
+ * They are compiled with PAPERS=yes only.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_PAPERS_CUH
@@ -27,6 +29,36 @@
 
 namespace gpusort
 {
+
+// An engine that orders the rows of a sort.
+struct RowsPaper
+{
+  u64 (*workspace)(u32 n_rows);
+  bool (*run)(const SortContext &context, const OrderJob &job); // false: it cannot order these keys
+};
+
+// An engine that sorts arrays.
+struct ArraysPaper
+{
+  bool (*fits)(GsElem elem, const ArrayCensus &census); // does it take these arrays?
+  u64 (*workspace)(GsElem elem, const ArrayCensus &census);
+  void (*run)(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
+};
+
+// The engine of that name; nullptr: it is not one of these, or not compiled.
+#ifdef GS_WITH_PAPERS
+const RowsPaper *rows_paper(GsEngine engine);
+const ArraysPaper *arrays_paper(GsEngine engine);
+#else
+inline const RowsPaper *rows_paper(GsEngine)
+{
+  return nullptr;
+}
+inline const ArraysPaper *arrays_paper(GsEngine)
+{
+  return nullptr;
+}
+#endif
 
 // False: it cannot tell the order of a key and the same key with a NUL behind it.
 u64 radix2013_workspace(u32 n_rows);

@@ -263,8 +263,8 @@ typedef struct GsKeep
 
 /*
  * How records, or arrays, are ordered.  All but the first are published
- * algorithms, kept for comparison: an engine that a device does not have, or
- * that cannot order what it is given, leaves it to GS_ENGINE_AUTO.
+ * algorithms, kept for comparison: an engine that a device or a build does not
+ * have, or that cannot order what it is given, leaves it to GS_ENGINE_AUTO.
  */
 typedef enum GsEngine
 {

@@ -49,7 +49,7 @@ gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_
 		return false;
 	last = dst + room - (GS_ICU_MAX_PRIMARY + 2);
 	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
-		lower[i] = (GsTextLevel){bytes[i], GS_ICU_MAX_BYTES, 0, 0};
+		lower[i] = (GsTextLevel){&bytes[i][0], GS_ICU_MAX_BYTES, 0, 0};
 
 	for (;;)
 	{

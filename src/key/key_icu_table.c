@@ -372,7 +372,7 @@ read_character(const GsIcuTable *table, const Sample *alone, int way, GsIcuChara
 	}
 
 	/* at levels that are not written anything will do */
-	for (int i = levels; i <= GS_ICU_LOWER_LEVELS; i++)
+	for (int i = GS_ICU_LOWER_LEVELS; i >= levels; i--)
 		character->lower[i - 1].before = 1;
 	return at == end;
 }

@@ -25,7 +25,6 @@
 
 typedef struct Gap
 {
-	uint32_t	first;
 	uint32_t	n;				/* weights */
 	int			leads;
 	int			bytes;
@@ -104,7 +103,7 @@ find_gaps(const GsCodes *codes, int most, Gaps *gaps)
 	gaps->n = gaps->leads = 0;
 	for (uint32_t i = 0; i < codes->n;)
 	{
-		Gap			gap = {.first = i, .bytes = 2};
+		Gap			gap = {.bytes = 2};
 
 		for (; i < codes->n && !codes->codes[i].is_short; i++)
 			gap.n++;

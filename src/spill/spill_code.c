@@ -223,7 +223,7 @@ static uint8_t *
 put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 {
 	uint32_t	from = 0;
-	uint32_t	shared = 0;
+	uint32_t	shared;
 	uint8_t	   *flags_at = dst++;
 	Bytes		source;
 

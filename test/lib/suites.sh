@@ -20,6 +20,7 @@ run_job()
 	case $job in
 		build/production) suite_build ;;
 		build/dist) suite_dist ;;
+		build/installcheck) suite_installcheck ;;
 		lint/*) suite_lint ;;
 		unit/*) suite_unit "${job#*/}" "$@" ;;
 		regress) suite_regress "$@" ;;
@@ -77,7 +78,7 @@ say_built()
 	echo "building, now at $(tail -1 "$log/build.log" | grep -oE '[^ /]+\.cu?$' || echo linking)"
 }
 
-# What the tests run: fault points, all warnings.  Where no GPU
+# What the tests run: fault points, the papers' algorithms, all warnings.  Where no GPU
 # is, no test runs the CUDA device, and only a run of all tests compiles it.
 build_for_test()
 {
@@ -85,7 +86,7 @@ build_for_test()
 
 	arch=$(gpu_architecture)
 	[ -n "$arch" ] || [ $everything = yes ] || [ "$cuda" != auto ] || cuda=no
-	build_flags=(FAULTS=1 WERROR=1 CUDA="$cuda" CUDA_ARCH="${CUDA_ARCH:-${arch:-90}}")
+	build_flags=(FAULTS=1 PAPERS=yes WERROR=1 CUDA="$cuda" CUDA_ARCH="${CUDA_ARCH:-${arch:-90}}")
 
 	echo "== building for $("$PG_CONFIG" --version), ${build_flags[*]}"
 	begin_progress say_built
@@ -147,17 +148,18 @@ install_for_test()
 	[ -z "$server_user" ] || chown -R "$server_user:" "$run/tap"
 }
 
-# The production build without CUDA, its installation, and that nothing is left of that
+# The production build without CUDA lacks the settings of test builds; its installation, and that nothing is left of that
 suite_build()
 {
 	local dir=$root/build/production
 
 	if make_gpusort "$dir" -j"$compilers" CUDA=no WERROR=1 >"$log/production.log" 2>&1 &&
+		! grep -qE 'gpusort\.(engine|fault)' "$dir/gpusort.so" &&
 		make_gpusort "$dir" install CUDA=no WERROR=1 DESTDIR="$work/production" \
 			>>"$log/production.log" 2>&1 && [ -n "$(find "$work/production" -name 'gpusort*')" ] &&
 		make_gpusort "$dir" uninstall CUDA=no WERROR=1 DESTDIR="$work/production" \
 			>>"$log/production.log" 2>&1 && [ -z "$(find "$work/production" -name '*gpusort*' ! -type d)" ]; then
-		count build 3 0
+		count build 4 0
 	else
 		show_build_errors "$log/production.log"
 		count build 1 1
@@ -188,6 +190,31 @@ suite_dist()
 		show_build_errors "$log/dist.log"
 		count build 0 1
 	fi
+}
+
+# "make installcheck" on a server that preloads gpusort, and on one that does not
+suite_installcheck()
+{
+	local name conf=("shared_preload_libraries = gpusort") dir=$work/installcheck result
+
+	for name in installcheck_preloaded installcheck_not_preloaded; do
+		start_server "$name" "${conf[@]}" || { count build 0 1; return; }
+		if make_gpusort "$dir" installcheck "${build_flags[@]}" bindir="$bindir" >"$log/$name.log" 2>&1; then
+			count build 1 0
+		else
+			cat "$log/$name.log" "$dir/build/installcheck/regression.diffs"
+			count build 0 1
+		fi
+		# pg_regress accepts either answer
+		result=$dir/build/installcheck/results/installcheck.out
+		if [ "$(grep -c '^The server does not preload gpusort' "$result")" -eq $((1 - ${#conf[@]})) ]; then
+			count build 1 0
+		else
+			count build 0 1
+		fi
+		stop_server "$name"
+		conf=()
+	done
 }
 
 # ---- suites without a server ----

@@ -55,5 +55,12 @@ FROM unnest(engines()) WITH ORDINALITY AS e (engine, n),
 	WITH ORDINALITY AS o (order_by, m)
 ORDER BY n, m;
 RESET gpusort.engine;
+
+-- a slow engine holds a device that all sessions share: superusers alone may choose one
+CREATE ROLE regress_engines;
+SET ROLE regress_engines;
+SET gpusort.engine = 'sta';
+RESET ROLE;
+DROP ROLE regress_engines;
 DROP TABLE engines_t, keys_direction;
 DROP FUNCTION engines, engine_shown, four_orders, same_order, keys_taken, keys_rank;

@@ -42,6 +42,20 @@ SELECT extversion FROM pg_extension WHERE extname = 'gpusort';
 SELECT state FROM gpusort_devices;
 SELECT gpu_sort_array(ARRAY[3, 1, 2]);
 
+-- in a schema of its own, which the search path lacks; the views are bound to the functions there
+DROP EXTENSION gpusort;
+CREATE SCHEMA upgrade_schema;
+CREATE EXTENSION gpusort VERSION '0.1.0' SCHEMA upgrade_schema;
+ALTER EXTENSION gpusort UPDATE;
+SELECT object FROM upgrade_members WHERE object !~ ' upgrade_schema\.';
+SELECT state FROM upgrade_schema.gpusort_devices;
+ALTER EXTENSION gpusort SET SCHEMA public;
+DROP EXTENSION gpusort;
+CREATE EXTENSION gpusort SCHEMA upgrade_schema;
+SELECT pg_get_viewdef('upgrade_schema.gpusort_stats'::regclass) ~ 'FROM upgrade_schema.gpusort_stats\(\)' AS bound;
+DROP SCHEMA upgrade_schema CASCADE;
+CREATE EXTENSION gpusort;
+
 -- every column of the views has a comment
 SELECT attrelid::regclass, attname FROM pg_attribute
 WHERE attrelid IN ('gpusort_devices'::regclass, 'gpusort_stats'::regclass, 'gpusort_stat_reasons'::regclass,

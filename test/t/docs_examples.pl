@@ -28,6 +28,7 @@ my @commands = (
 	[ qr/^make (test|check-\w+|lint|fuzz|bench)$/, $suite ],
 	[ qr/^test\/(run|release|bench\/\w+)\.sh\b/, $suite ],
 	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.| CUDA=no)?$/, 'build/production runs it' ],
+	[ qr/^make installcheck$/, 'build/installcheck runs it' ],
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^(POSTGRES_PASSWORD=\w+ )?(docker|kubectl) /, 'needs a container engine, or Kubernetes' ],
 	[ qr/^DATA_SOURCE_NAME=/, 'compat_monitoring does it' ],
