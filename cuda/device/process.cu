@@ -94,6 +94,10 @@ void pin_memory(void *memory, size_t bytes)
   if (std::find(pinned.begin(), pinned.end(), memory) != pinned.end())
     return;
   pinned.reserve(pinned.size() + 1);
+
+  // The kernel provides pages that are new now, and not while the driver holds its locks.
+  for (size_t i = 0; i < bytes; i += 4096)
+    (void)*(static_cast<const volatile char *>(memory) + i);
   GS_CUDA_TRY(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
   pinned.push_back(memory);
 }

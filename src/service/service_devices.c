@@ -26,6 +26,7 @@
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
 
+#include "device/host_machine.h"
 #include "device/host_threads.h"
 #include "fault.h"
 #include "guc.h"
@@ -46,8 +47,8 @@ static bool reloaded = false;
 /* Threads are opening devices. */
 static bool opening = false;
 
-/* Staging memory is pinned in pieces, by a thread: 8 GB take four seconds.  No chunk lies in two pieces. */
-#define PIN_BYTES	((Size) 64 << 20)
+/* Staging memory is pinned in pieces, by a thread: 8 GB take seconds.  No chunk lies in two pieces. */
+#define PIN_BYTES	((Size) 16 << 20)
 
 static struct
 {
@@ -419,6 +420,17 @@ must_stop_pinning(void)
 	return __atomic_load_n(&pinning.stop, __ATOMIC_RELAXED);
 }
 
+/* Copies wait while the driver pins memory.  So they have as long as that took before it pins more. */
+static bool
+pin_piece(char *piece, Size bytes)
+{
+	double		begun = gs_host_now_ms();
+	bool		pinned = gs_ops->pin(pinning.device, piece, bytes, &pinning.error) == GS_OK;
+
+	usleep((useconds_t) ((gs_host_now_ms() - begun) * 1000));
+	return pinned;
+}
+
 /*
  * A thread.  Chunks that are not pinned yet can be used: their copies are slower.  For tests it fails, when
  * the service has started.
@@ -429,8 +441,7 @@ pin_arena(void *arg)
 	Size		bytes = gs_shared->arena_bytes;
 
 	for (Size at = 0; at < bytes && !pinning.failed && !must_stop_pinning(); at += PIN_BYTES)
-		pinning.failed = gs_ops->pin(pinning.device, gs_arena + at, Min(PIN_BYTES, bytes - at),
-									 &pinning.error) != GS_OK;
+		pinning.failed = !pin_piece(gs_arena + at, Min(PIN_BYTES, bytes - at));
 	while (pinning.fault && !must_stop_pinning() &&
 		   __atomic_load_n(&gs_shared->state, __ATOMIC_RELAXED) != GS_SERVICE_READY)
 		usleep(1000);

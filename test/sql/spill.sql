@@ -23,8 +23,8 @@ BEGIN
 	RAISE 'the limit does not change';
 END
 $$;
--- so that a chunk or two are more than the device takes; a GPU needs a little more, and a copy of the locale's table
-SELECT CASE kind WHEN 'cuda' THEN '6MB' ELSE '3MB' END AS memory FROM gpusort_devices \gset
+-- so that a chunk or two are more than the device takes; a GPU needs a little more
+SELECT CASE kind WHEN 'cuda' THEN '5MB' ELSE '3MB' END AS memory FROM gpusort_devices \gset
 ALTER SYSTEM SET gpusort.device_memory = :'memory';
 SELECT pg_reload_conf();
 SELECT set_device_memory(:'memory');
