@@ -68,6 +68,10 @@ static const struct config_enum_entry enabled_choices[] = {
 	{"no", GS_ENABLED_OFF, true},
 	{"1", GS_ENABLED_ON, true},
 	{"0", GS_ENABLED_OFF, true},
+	{"t", GS_ENABLED_ON, true},
+	{"f", GS_ENABLED_OFF, true},
+	{"y", GS_ENABLED_ON, true},
+	{"n", GS_ENABLED_OFF, true},
 	{NULL, 0, false}
 };
 
@@ -112,7 +116,7 @@ names_device(const char *item)
 	return *form == '\0' && *item == '\0';
 }
 
-/* As wal_buffers does: a reload that finds -1 finds what the server's start has decided. */
+/* To a reload -1 means what the server's start has decided, so that it changes nothing. */
 static bool
 check_staging_memory(int *newval, void **extra, GucSource source)
 {

@@ -161,7 +161,7 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 		writer->inexact++;
 
 	Assert(desc->fixed_width == 0 || key_len == desc->fixed_width);
-	Assert(taken + key_len <= GS_CHUNK_BYTES);
+	Assert(taken + key_len <= writer->bytes);
 	record = gs_chunk_record(writer->memory, writer->bytes, writer->n);
 	record->row_off = row_off;
 	record->row_len = row_bytes | row_flags;

@@ -91,7 +91,7 @@
  *
  * Threads
  *	  All functions of one GsDevice but pin are called from one thread at a time.  Only
- *	  open, close, pin, and sort_open with a table that is new to the device, take
+ *	  open, close, pin, and sort_open with a table that no open sort has, take
  *	  longer than it takes to book and to queue, and none waits for another device.
  *	  Devices may run threads of their own, with all signals blocked.
  *

@@ -30,7 +30,7 @@ extern uint64_t gs_host_available_memory(uint64_t total);
 extern uint64_t gs_host_default_limit(uint64_t total);
 
 /*
- * May such a device reserve so many bytes more, under the default limit?  If not, *available tells what the
+ * May such a device reserve the bytes, under the default limit?  If not, *available tells what the
  * machine has left.  *unwatched is kept for the caller, and begins at 0.
  */
 extern bool gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_t *available);

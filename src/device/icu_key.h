@@ -4,7 +4,7 @@
  *	  The characters of an ICU collation, and ICU's sort keys of plain texts.
  *
  * key/key_icu_table.c explains the keys, and learns characters.  The host device calls gs_icu_put(), a GPU
- * writes the same bytes in its own way (text_key.h).  A device does not make the key if the table lacks a
+ * writes the same bytes in its own way (text_key.h).  Feeders make the key if the table lacks a
  * character, or if two characters of the text begin a contraction.
  *
  * Nothing here knows PostgreSQL; this header is plain C11 and CUDA C++.

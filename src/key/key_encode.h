@@ -204,7 +204,7 @@ gs_key_put_span(uint8_t *dst, int64_t days, int64_t usecs)
  */
 
 /*
- * memcpy for what keys are made of.  gcc, where it can prove that a length is
+ * memcpy for what keys and index items are made of.  gcc, where it can prove that a length is
  * less than 8 kB, as all lengths here are, puts "rep movs" in memcpy's place,
  * whose start-up costs more than copying a short value does.
  */

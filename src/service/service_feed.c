@@ -200,7 +200,7 @@ gs_feed_step(int number)
 	if (s->sort == NULL)
 	{
 		s->wait_for = WAIT_DEVICE;	/* unless the device is lost, and the session goes to another */
-		s->sort = gs_job_open_sort(number);
+		s->sort = gs_job_open_sort(number, false);
 		if (s->sort == NULL)
 			return;
 		s->wait_for = WAIT_NOTHING;

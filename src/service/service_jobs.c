@@ -61,7 +61,7 @@ gs_job_end(int number, const GsJob *job)
 }
 
 GsDeviceSort *
-gs_job_open_sort(int number)
+gs_job_open_sort(int number, bool has_keys)
 {
 	int			device = gs_served[number].device;
 	ServedDevice *d = &gs_devices[device];
@@ -71,6 +71,8 @@ gs_job_open_sort(int number)
 	GsStatus	status;
 
 	spec.spare_bytes = gs_role_spare_bytes(number);
+	if (has_keys)
+		spec.tuple_keys = (GsTupleKeys){0};
 	Assert(d->ready);
 	status = gs_ops->sort_open(d->device, &spec, &sort, &error);
 	if (status == GS_OK)

@@ -176,8 +176,13 @@ start_reading(int number)
 		!gs_spill_plan(s->spill, range_budget(number)))
 		return false;
 	load->reader = gs_spill_reader_open(s->spill, load->range);
-	load->sort = gs_job_open_sort(number);
-	if (load->reader == NULL || load->sort == NULL)
+	load->sort = gs_job_open_sort(number, true);
+	if (load->sort == NULL && load->reader)
+	{
+		gs_spill_reader_close(load->reader);
+		load->reader = NULL;
+	}
+	if (load->reader == NULL)
 		return false;
 #ifdef GPUSORT_FAULTS
 	if (GS_FAULT("spill_read"))
@@ -335,10 +340,17 @@ gs_load_step(int number)
 		end_load(number);
 		return;
 	}
-	if (load->phase == LOAD_WAITING && gs_devices[s->device].reading < 0 && !start_reading(number))
+	if (load->phase == LOAD_WAITING && gs_devices[s->device].reading < 0)
 	{
-		gs_served_fail(number);
-		return;
+		int			device = s->device;
+
+		if (!start_reading(number))
+		{
+			/* if the device is lost, the session may have another one, and reads onto that */
+			if (s->device == device)
+				gs_served_fail(number);
+			return;
+		}
 	}
 	if (load->phase != LOAD_READING)
 		return;

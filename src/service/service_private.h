@@ -419,8 +419,11 @@ extern GsStatus gs_job_end(int number, const GsJob *job);
 /* Why rows go back after a job that ended so. */
 extern GsFallback gs_job_fallback(GsStatus status);
 
-/* NULL: the device has no memory; or it cannot sort such rows, and then the session has overflowed. */
-extern GsDeviceSort *gs_job_open_sort(int number);
+/*
+ * NULL: the device has no memory; or it cannot sort such rows, and then the session has overflowed; or it is
+ * lost, and then the session has failed, or another device.  has_keys: the rows come with their keys.
+ */
+extern GsDeviceSort *gs_job_open_sort(int number, bool has_keys);
 
 /* Close a session's sort, whose memory others may have then; note what it tells of its times. */
 extern void gs_job_close_sort(int number, GsDeviceSort *sort);

@@ -87,7 +87,7 @@ request_arrays(int chunk)
 
 	gs_device_assign(c->session);
 	if (s->sort == NULL && s->phase == SERVED_FED)
-		s->sort = gs_job_open_sort(c->session);
+		s->sort = gs_job_open_sort(c->session, true);
 	gs_served_mark_due(c->session);
 	if (s->phase == SERVED_OVERFLOW)
 	{

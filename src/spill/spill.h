@@ -26,7 +26,7 @@
  *	  first byte is written, and its name is removed by gs_spill_close().  Rows and keys are
  *	  written in fewer bytes than they have in memory (spill_code.h).  Of each
  *	  block of some 64 kB, a sixteenth of a chunk, the first key is kept in
- *	  memory.  In a sort of more than 32 GB blocks are longer, up to a chunk (spill_runs.c).
+ *	  memory.  In a sort of more than 64 GB blocks are longer, up to a chunk (spill_runs.c).
  *
  * Jobs
  *	  Reading and writing is done by threads.  Functions that are given a

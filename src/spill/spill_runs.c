@@ -12,7 +12,7 @@
  * meet there have a key in common could not be told otherwise without reading
  * one more block (spill_read.c).  A block is a sixteenth of a chunk, and longer
  * where its first key is long, so that the index stays within a sixty-fourth
- * of what is written.  Behind DENSE_CHUNKS blocks get longer and longer, up to whole chunks: the index
+ * of what is written.  Behind 2 * DENSE_CHUNKS blocks get longer and longer, up to whole chunks: the index
  * of 1 TB has 2.8 million of them, and takes 0.23 GB, 0.55 while it is put in order.  In return a range reads
  * more at its borders.
  *
@@ -30,7 +30,7 @@
 #define BLOCKS_A_CHUNK	16
 #define MIN_BLOCK_BYTES 512
 
-/* The first chunks, 32 GB, have short blocks; those behind n times as many have blocks n times as long. */
+/* Chunks behind n times as many, 32 GB, have blocks n times as long. */
 #define DENSE_CHUNKS	32768
 
 /* A block holds this many times its first key. */
@@ -43,7 +43,7 @@ typedef struct Source
 {
 	GsSpillView view;
 	uint32_t	data_bytes;		/* a multiple of 8 */
-	uint32_t	sparse;			/* blocks are so many times as long as they are at first */
+	uint32_t	sparse;			/* how many times as long blocks are as they are at first */
 	uint64_t	block_bytes;	/* of a block with a short key */
 } Source;
 

@@ -106,6 +106,8 @@ SET gpusort.force = on;
 SET max_parallel_workers_per_gather = 0;
 EXPLAIN (COSTS OFF) SELECT c, b, count(*) FROM kept_t GROUP BY b, c HAVING count(*) > 5 AND 7 >= count(*) AND count(*) % 2 = 0;
 EXPLAIN (COSTS OFF) SELECT c, count(*) FROM kept_t GROUP BY c ORDER BY count(*) DESC LIMIT 10 OFFSET 5;
+-- not where other groups' expressions raise errors, or have effects
+EXPLAIN (COSTS OFF) SELECT c, 1 / (count(*) - 88) AS e, count(*) FROM kept_t GROUP BY c ORDER BY count(*) DESC LIMIT 3;
 EXPLAIN (COSTS OFF) SELECT c, count(*) FROM kept_t GROUP BY c HAVING count(*) > 3 ORDER BY count(*) DESC LIMIT 10;
 
 -- and where PostgreSQL sorts by the number

@@ -19,7 +19,7 @@
  * device, or lie in temporary files, all rows are read and compared.
  *
  * If a GpuSort loses its device, what it said of the next row stays right: behind rows that were returned
- * it goes on with the group, or the first row of the next one (sort_output.c).  Only rows are not counted
+ * it goes on with the group, or the first row of the next one (sort_cpu.c).  Only rows are not counted
  * any more.
  *
  * Tests: regress/aggregates_grouped, regress/counts, regress/groups_kept
@@ -78,13 +78,13 @@ passes_rows(const GpuGroupState *state)
 	return true;
 }
 
-/* Find them, and tell the GpuSort which numbers of rows are wanted.  The filter does the rest. */
+/* Finds the conditions, and tells the GpuSort which numbers of rows are wanted.  The filter does the rest. */
 static void
 keep_counts(GpuGroupState *state, bool explain_only)
 {
 	PlanState  *ps = &state->css.ss.ps;
 	int64		min = 0;
-	int64		max = PG_UINT32_MAX;
+	int64		max = PG_UINT32_MAX;	/* no group has more */
 	ListCell   *lc;
 
 	foreach(lc, ps->plan->qual)
@@ -119,7 +119,7 @@ keep_counts(GpuGroupState *state, bool explain_only)
 			continue;
 		n = type == INT8OID ? DatumGetInt64(value) :
 			type == INT4OID ? DatumGetInt32(value) : DatumGetInt16(value);
-		n = Max(Min(n, (int64) PG_UINT32_MAX), 0);
+		n = Max(Min(n, (int64) PG_UINT32_MAX + 1), 0);
 		if (strategy >= BTEqualStrategyNumber)
 			min = Max(min, n + (strategy == BTGreaterStrategyNumber));
 		if (strategy <= BTEqualStrategyNumber)

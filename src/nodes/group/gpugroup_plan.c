@@ -312,6 +312,7 @@ gs_group_keep_top(GsStepContext *context, Plan *plan)
 	GsColumns	keys;
 	const Var  *var;
 	const TargetEntry *tle;
+	ListCell   *lc;
 
 	/* a filter may drop some of those that have most rows */
 	if ((!IsA(plan, Sort) && !gs_node_is(plan, &gs_sort_node)) || !gs_group_is_counted(&group->scan.plan) ||
@@ -330,6 +331,10 @@ gs_group_keep_top(GsStepContext *context, Plan *plan)
 	var = (const Var *) get_tle_by_resno(columns, keys.attnos[0])->expr;
 	if (!IsA(var, Var))
 		return plan;
+	/* expressions of dropped groups would not be computed: they may raise errors, or have effects */
+	foreach(lc, group->scan.plan.targetlist)
+		if (!IsA(((const TargetEntry *) lfirst(lc))->expr, Var))
+			return plan;
 	tle = get_tle_by_resno(group->scan.plan.targetlist, var->varattno);
 	if (gs_group_is_count(group, (Node *) tle->expr) &&
 		get_op_opfamily_strategy(keys.operators[0], INTEGER_BTREE_FAM_OID) == BTGreaterStrategyNumber)
