@@ -54,6 +54,8 @@ finish()
 show()
 {
 	quiet=off
+	# an interrupt is psql's, whose last messages are read
+	trap '' HUP INT TERM
 	while IFS= read -r line; do
 		line=${line#psql:<stdin>:*: }
 		case $line in
@@ -66,6 +68,7 @@ show()
 		printf '%s\n' "$line"
 		case $repair,$line in
 			*,WARNING:* | *,ERROR:*) : >"$tmp/broken" ;;
+			*', none is broken' | *' is not broken') ;;
 			off,*' is broken' | off,*' has to be rebuilt') : >"$tmp/broken" ;;
 			off,*' is broken: '* | off,*' was not checked: '*) : >"$tmp/broken" ;;
 		esac
@@ -74,20 +77,28 @@ show()
 
 repair=off
 start=off
+value=
 for arg; do
 	shift
-	case $arg in
+	case $value$arg in
+		=*) set -- "$@" "$arg"; value= ;;
 		--repair) repair=on ;;
 		--start) start=on ;;
 		--help) sed -n '2,/^[^#]/s/^#[[:space:]]\{0,1\}//p' "$0"; exit ;;
-		*) set -- "$@" "$arg" ;;
+		-h | -p | -U) set -- "$@" "$arg"; value="=" ;;
+		*) die "unknown argument $arg. It asks all databases; only -h, -p and -U go to psql" ;;
 	esac
 done
+[ -z "$value" ] || die "the last argument has no value"
+[ $start = off ] || [ -n "${PGDATA-}" ] || die "PGDATA is not set"
+case $start,$* in
+	on,*-h\ * | on,*-p\ *) die "-h and -p are not for a server that is started" ;;
+esac
 
 if [ $start = on ] && [ "$(id -u)" -eq 0 ]; then
 	# PostgreSQL refuses to run as root
 	[ $repair = off ] || set -- --repair "$@"
-	exec setpriv --reuid="$(stat -c %u "${PGDATA:?is not set}")" --regid="$(stat -c %g "$PGDATA")" --clear-groups \
+	exec setpriv --reuid="$(stat -c %u "$PGDATA")" --regid="$(stat -c %g "$PGDATA")" --clear-groups \
 		sh "$0" --start "$@"
 fi
 
@@ -97,13 +108,14 @@ trap finish EXIT
 trap 'exit 2' HUP INT TERM
 [ $start = off ] || start_server
 
-# no setting of a role or database may end this
-export PGOPTIONS="${PGOPTIONS-} -c lc_messages=C -c client_min_messages=notice -c statement_timeout=0"
+# no setting of a role or database may end this, or make a superuser call somebody's function
+export PGOPTIONS="${PGOPTIONS-} -c lc_messages=C -c client_min_messages=notice -c statement_timeout=0 \
+	-c search_path=pg_catalog -c default_transaction_read_only=off -c role=none"
 ask="psql -XAtq -v ON_ERROR_STOP=1"
 
 # (libpq takes PGDATABASE as it is, but its option as a connection string if it looks like one)
 {
-	PGDATABASE=${PGDATABASE:-postgres} $ask "$@" -c "SELECT datname FROM pg_database WHERE datallowconn ORDER BY datname" \
+	PGDATABASE=${PGDATABASE:-postgres} $ask "$@" -c "SELECT datname FROM pg_database WHERE datallowconn AND datconnlimit <> -2 ORDER BY datname" \
 		>"$tmp/databases" || : >"$tmp/failed"
 } 2>&1 | show
 
@@ -111,7 +123,9 @@ while IFS= read -r database; do
 	echo "== $database"
 	{
 		PGDATABASE=$database $ask "$@" -v repair=$repair -v start=$start <<'SQL' || : >"$tmp/failed"
-SELECT pg_is_in_recovery() AS standby, count(*) = 0 AS missing FROM pg_extension WHERE extname = 'gpusort' \gset
+-- an earlier run that was killed may have left its schema
+SELECT pg_is_in_recovery() AS standby, count(*) = 0 AS missing,
+	count(*) = 0 OR bool_or(extnamespace = to_regnamespace('gpusort_collation')) AS ours FROM pg_extension WHERE extname = 'gpusort' \gset
 \if :missing
 	BEGIN;
 	CREATE SCHEMA gpusort_collation;
@@ -127,7 +141,7 @@ SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'g
 	-- nobody else uses a server that was started for this
 	CALL :schema.gpusort_collation_repair(concurrently => NOT :'start', dry_run => NOT :'repair');
 	\set ON_ERROR_STOP on
-	\if :missing
+	\if :ours
 		DROP EXTENSION gpusort;
 		DROP SCHEMA gpusort_collation;
 	\endif

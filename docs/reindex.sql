@@ -196,13 +196,14 @@ SELECT format('REINDEX %s %s%s;  -- %s%s',
 	CASE WHEN hidden THEN (SELECT format('%I.%I', nspname, relname) FROM pg_class AS t JOIN pg_namespace AS n ON n.oid = t.relnamespace
 		WHERE t.reltoastrelid = g.indrelid) ELSE name END,
 	pg_size_pretty(bytes),
-	CASE WHEN pg_has_role(relowner, 'USAGE') THEN '' ELSE ', as ' || relowner::regrole END)
+	-- a name must not end the comment
+	CASE WHEN pg_has_role(relowner, 'USAGE') THEN '' ELSE ', as ' || regexp_replace(relowner::regrole::text, '[[:cntrl:]]', '?', 'g') END)
 FROM guesses AS g, LATERAL (SELECT relkind = 't' AND NOT has_schema_privilege('pg_toast', 'USAGE') AS hidden) AS h
 ORDER BY bytes DESC, name;
 
 WITH RECURSIVE :listed
-SELECT CASE oid WHEN 100 THEN format('-- then: ALTER DATABASE %I REFRESH COLLATION VERSION;', current_database())
-	ELSE format('-- then: ALTER COLLATION %s REFRESH VERSION;', name) END
+SELECT regexp_replace(CASE oid WHEN 100 THEN format('-- then: ALTER DATABASE %I REFRESH COLLATION VERSION;', current_database())
+	ELSE format('-- then: ALTER COLLATION %s REFRESH VERSION;', name) END, '[[:cntrl:]]', '?', 'g')
 FROM collations AS l WHERE version IS NOT NULL AND version IS DISTINCT FROM recorded
 	AND oid IN (SELECT attcollation FROM columns WHERE collated) ORDER BY oid;
 \pset tuples_only off

@@ -70,7 +70,7 @@ END
 $$;
 SELECT command, did(command) FROM unnest(ARRAY[
 	'CREATE TABLE maintenance_u AS SELECT id, gpu_sort_array(a) AS a, rank() OVER (ORDER BY p) FROM maintenance_t ORDER BY p',
-	'CREATE MATERIALIZED VIEW maintenance_m AS SELECT DISTINCT id, p FROM maintenance_t ORDER BY p, id',
+	'CREATE MATERIALIZED VIEW maintenance_m AS SELECT DISTINCT id, length(p) AS p FROM maintenance_t ORDER BY p, id',
 	'CREATE UNIQUE INDEX maintenance_m_id ON maintenance_m (id)',
 	'REFRESH MATERIALIZED VIEW maintenance_m',
 	'CREATE INDEX maintenance_i ON maintenance_t (p)',

@@ -109,13 +109,26 @@ $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
-says('standby', [ '-h', $standby->host, '-p', $standby->port ], 2, qr/^== o'dd =db\nindex t_p is broken: key /m, qr/cannot execute CREATE/);
+says('standby', [ '-h', $standby->host, '-p', $standby->port ], 2, qr/^== o'dd =db\nindex public\.t_p is broken: key /m, qr/cannot execute CREATE/);
 $standby->stop;
 
 says('repair', [ '--repair', @server ], 0, qr/^== mydb\n$broken.*\nNOTICE:  rebuilt index public\.t_p/m, qr/^NOTICE:  recorded the new versions of 2 collations$/m);
 is(state_of('mydb'), 'right new 00', 'repaired, without the extension');
 is(state_of($databases[1]), 'right new 10', 'repaired, with it');
 says('repaired', \@server, 0, qr/^== mydb\nNOTICE:  no index depends/m);
+
+# versions alone, and what a killed run has left
+sql('mydb', q(
+	CREATE INDEX t_p2 ON t (p);
+	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'upgraded';
+	CREATE SCHEMA gpusort_collation;
+	CREATE EXTENSION gpusort SCHEMA gpusort_collation;));
+says('two sound indexes', \@server, 0, qr/^== mydb\nNOTICE:  checked 2 indexes, none is broken/m);
+is(state_of('mydb'), 'right old 00', 'the schema is gone');
+says('versions', [ '--repair', @server ], 0, qr/recorded the new version/);
+sql('mydb', 'DROP INDEX t_p2');
+says('a database is named', [ 'mydb', @server ], 2, qr/unknown argument mydb/);
+says('an option of psql', [ @server, '-d', 'mydb' ], 2, qr/unknown argument -d/);
 says('no server', [ '-h', $node->host, '-p', 1 ], 2, qr/connection to server .* failed/);
 says('no superuser', [ @server, '-U', 'other' ], 2, qr/permission denied/);
 

@@ -191,5 +191,28 @@ is(reasons($text), '', 'an empty database');
 like($text, qr/^0 indexes/m, 'has no such index');
 unlike($text, qr/Commands/, 'and no command');
 
+# names that would end a comment, of a role that may create a schema
+if ($icu)
+{
+	$node->safe_psql('mydb', q(
+		CREATE ROLE "own
+SELECT 1; --";
+		CREATE COLLATION public."x
+SELECT 2; --" (provider = icu, locale = 'en', version = '0');
+		CREATE TABLE t (a text COLLATE public."x
+SELECT 2; --");
+		CREATE INDEX ON t (a);
+		ALTER TABLE t OWNER TO "own
+SELECT 1; --";
+		CREATE ROLE stranger LOGIN;));
+	for my $params ([], [ '-U', 'stranger' ])
+	{
+		my ($commands) = script(@$params) =~ /== Commands\n(.*)/s;
+
+		unlike($commands, qr/^(?!REINDEX INDEX CONCURRENTLY public\.t_a_idx;|-- then: )./m, "only commands (@$params)");
+		like($commands, qr/^-- then: ALTER COLLATION public\."x\?SELECT 2; --" REFRESH/m, 'the collation is named');
+	}
+}
+
 $node->stop;
 done_testing();
