@@ -217,7 +217,15 @@ SET enable_hashagg = off;
 SELECT spill_dropped('SELECT DISTINCT u, length(u::text) AS id FROM spill_t LIMIT 100 OFFSET 30');
 RESET enable_hashagg;
 SELECT spill_dropped('SELECT DISTINCT libc, length(libc) AS id FROM spill_text ORDER BY libc');
+-- such long keys need a little more beside the locale's table, which a GPU has a copy of
+SELECT CASE kind WHEN 'cuda' THEN '6MB' ELSE '3MB' END AS more FROM gpusort_devices \gset
+ALTER SYSTEM SET gpusort.device_memory = :'more';
+SELECT pg_reload_conf();
+SELECT set_device_memory(:'more');
 SELECT spill_dropped('SELECT DISTINCT libc, pad, id % 10 AS id FROM spill_text ORDER BY libc, id % 10, pad');
+ALTER SYSTEM SET gpusort.device_memory = :'memory';
+SELECT pg_reload_conf();
+SELECT set_device_memory(:'memory');
 SELECT spill_dropped('SELECT DISTINCT icu, length(icu) AS id FROM spill_text ORDER BY icu DESC LIMIT 2000');
 SELECT spill_dropped('SELECT DISTINCT long, length(long) AS id FROM spill_text ORDER BY long');
 SELECT spill_dropped('SELECT DISTINCT long, id % 10 AS id, pad FROM spill_text ORDER BY id % 10, long, pad');
