@@ -6,8 +6,8 @@
 -- Two lists: index builds, from the catalogs, and statements, from pg_stat_statements.  Columns whose names end
 -- in "?" are guesses: the number of rows, or of megabytes in temporary files, times what the table below says of the kind
 -- of key.  Its times were measured on an H200 host with 16 cores, up to 8 workers and all data in memory (docs/measured.md),
--- and without a GPU on 2 cores.  For ICU and libc they were lowered to what devices that make the keys needed on an H100: 0.59 to
--- 0.74 of the times before.  Slow storage, and sorts that do not fit into the GPU's memory, gain less.
+-- and without a GPU on 2 cores.  Devices that make the keys of ICU and libc needed 0.46 to 0.74 of the times before on an
+-- H100.  The build factor of ICU does not count that.  Slow storage, and sorts that do not fit into the GPU's memory, gain less.
 \set QUIET on
 \pset footer off
 \pset null '-'
