@@ -3,8 +3,8 @@
 # which needs neither a GPU nor shared_preload_libraries: only gpusort's files, and a superuser.
 #
 #	collation.sh [--repair] [-h HOST] [-p PORT] [-U USER]	a running server; PGHOST and the like work as well
-#	collation.sh [--repair] --start [-U USER]	the stopped server whose data is in the folder PGDATA: it is started
-#							so that nobody else can connect, and stopped again
+#	collation.sh [--repair] --start [-U USER]	a stopped server; the folder PGDATA has its data.  The script starts
+#							it, lets nobody else connect, and stops it again
 #
 # Without --repair it only names what is broken.  With --repair it rebuilds that, and records the new versions.
 # A database without the extension has it while this runs, in a schema gpusort_collation.

@@ -330,7 +330,7 @@ check_counts(TestSort *ts, uint64_t page, const GsSortResult *result)
 		uint32_t	n;
 
 		memcpy(found, memory + (entry & ~GS_ENTRY_FLAGS), sizeof(found));
-		/* past those that are not wanted */
+		/* past the rows that are not wanted */
 		while (ts->in->order[ts->counted] != ts->order[i])
 			ts->counted++;
 		n = test_equal_records(ts->in, ts->counted);

@@ -404,7 +404,7 @@ case_two_devices(const GsDeviceOps *ops, int threads, uint64_t seed)
 	test_end_case("two devices at once");
 }
 
-/* What a thread pins, buffer by buffer, while a sort copies from and to all of them. */
+/* A thread pins these buffers one by one.  Meanwhile a sort copies from and to all of them. */
 typedef struct Pinning
 {
 	TestDevice *td;

@@ -180,7 +180,7 @@ is_stable_beside(const Plan *plan)
  * one above may tell when one below ran: currval() and nextval().  exprs: in the place of the
  * uppermost node's target list and filter.  is_volatile: the statement has volatile functions.
  *
- * Storage that is damaged and memory that is short do not count: PostgreSQL reads pages ahead, too.
+ * Damaged storage and short memory do not count, because PostgreSQL reads pages ahead as well.
  */
 static bool
 may_run_ahead(Plan *plan, Node *exprs, bool is_volatile)

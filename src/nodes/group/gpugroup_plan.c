@@ -314,7 +314,7 @@ gs_group_keep_top(GsStepContext *context, Plan *plan)
 	const TargetEntry *tle;
 	ListCell   *lc;
 
-	/* a filter may drop some of those that have most rows */
+	/* a filter may drop some of the groups with most rows */
 	if ((!IsA(plan, Sort) && !gs_node_is(plan, &gs_sort_node)) || !gs_group_is_counted(&group->scan.plan) ||
 		group->scan.plan.qual != NIL)
 		return plan;
