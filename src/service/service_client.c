@@ -260,6 +260,9 @@ leave_queue(int code, Datum arg)
 	gs_unlock_and_wake();
 }
 
+/* A process that has open sessions, and waited in vain for one more, does not wait again for as long. */
+#define IN_VAIN_MS 10000
+
 /*
  * Open a session, or wait in the queue for one.  Returns false with the reason where
  * there is none to be had.
@@ -270,8 +273,11 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 	TimestampTz start = GetCurrentTimestamp();
 	Oid			tablespace = choose_tablespace();
 
-	/* what we would wait for might be held by another sort of this query */
-	bool		may_wait = !feeds_leader && gs_guc_wait_timeout_ms > 0 && !holds_promise();
+	/* what we would wait for might be held by another sort of this query, or by this session's cursors */
+	static TimestampTz in_vain = 0;
+	bool		may_wait = !feeds_leader && gs_guc_wait_timeout_ms > 0 && !holds_promise() &&
+		(dlist_is_empty(&open_sessions) ||
+		 TimestampDifferenceExceeds(in_vain, start, IN_VAIN_MS));
 	bool		slept = false;
 	int			number = -1;
 
@@ -313,6 +319,8 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 	}
 	if (slept)
 		gs_stats_count(GS_COUNT_STAGING_WAIT_US, Max(GetCurrentTimestamp() - start, 0));
+	if (slept && number < 0)
+		in_vain = GetCurrentTimestamp();
 	return number >= 0;
 }
 

@@ -226,6 +226,25 @@ released($node, 'after waiting');
 	released($node, 'workers that sort');
 }
 
+#
+# A session whose own cursors hold all of it waits once, and not again for each cursor
+#
+{
+	my $cursors = session($node, "$force $serial SET gpusort.min_rows = 0; SET gpusort.wait_timeout = '50ms'; BEGIN;");
+
+	stats_reset($node);
+	for my $n (1 .. 400)
+	{
+		$cursors->query("DECLARE c$n CURSOR FOR SELECT id, k FROM wide WHERE id < 200 + $n ORDER BY md5(k); FETCH 1 FROM c$n;");
+	}
+	my ($count, $ms) = split /\|/, value($node, q(
+		SELECT (SELECT sum(count) FROM gpusort_stat_reasons WHERE reason = 'staging memory exhausted'), staging_wait_ms FROM gpusort_stats));
+	cmp_ok($count, '>', 20, 'cursors find no staging memory');
+	cmp_ok($ms, '<', 25 * $count, 'few of them wait for it');
+	$cursors->quit;
+	released($node, 'cursors of a session');
+}
+
 $locks->quit;
 $node->stop;
 done_testing();
