@@ -8,8 +8,8 @@
  * n ranks before it is of its group.  Where those with equal keys stay together, the first
  * of these decides for all; a maximum scan finds its rank.  Only the keys of two rows are looked at
  * for each row, byte by byte, as groups mostly begin with a few short columns.
- * How many keys are equal is the distance from the first of them to the next first one.  A row that is
- * dropped by this number gets the flag of those that are not the first ones.
+ * The distance from a first key to the next first key is the number of equal keys.  A first row that is
+ * dropped by this number gets the same flag as the rows behind first ones.
  *
  *-------------------------------------------------------------------------
  */

@@ -21,9 +21,9 @@ extern void gs_tables_shmem_startup(void);
 
 /*
  * Returns the table of a name, in the database's encoding.  The first caller's make(arg) returns it, from
- * malloc(), or NULL.  make() may raise an error.  If shared memory has no room, or if the server has not
- * preloaded gpusort, each process makes a table of its own.  A table that must be shared is NULL then.  If
- * make() returns NULL, the name is refused for all processes, unless the table must be shared.  *entry is
+ * malloc(), or NULL.  make() may raise an error.  Shared memory may be full, and a server may run without
+ * preloading gpusort.  Then each process makes a table of its own, and a table that must be shared is NULL.
+ * If make() returns NULL, the name is refused for all processes, unless the table must be shared.  *entry is
  * NULL if shared memory does not know the name.
  */
 extern const GsTextTable *gs_tables_get(const char *name, bool must_be_shared,

@@ -260,7 +260,7 @@ leave_queue(int code, Datum arg)
 	gs_unlock_and_wake();
 }
 
-/* A process that has open sessions, and waited in vain for one more, does not wait again for as long. */
+/* A process that has open sessions and waited in vain for one more waits again only after this time. */
 #define IN_VAIN_MS 10000
 
 /*

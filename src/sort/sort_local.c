@@ -21,7 +21,7 @@
 #include "guc.h"
 #include "sort/sort_private.h"
 
-/* Of the first chunk; each size is four times the one before, up to GS_CHUNK_BYTES. */
+/* The first chunk begins with this size, and grows by four up to GS_CHUNK_BYTES. */
 #define FIRST_BYTES		4096
 
 static void

@@ -142,7 +142,7 @@ $ENV{PGOPTIONS} = '-c standard_conforming_strings=off' if $major < 19;
 is(reasons(script()), expected(), 'the same with backslashes in strings');
 delete $ENV{PGOPTIONS};
 
-# commands, of which the role may run one
+# the commands; the role may run one of them
 my @commands = grep { /^REINDEX/ } split /\n/, $text;
 is(scalar @commands, scalar(() = expected() =~ /\n/g) + 1 - ($major >= 18 ? 1 : 0), 'a command for each index');
 is(scalar(grep { !/ CONCURRENTLY / } @commands), 1, 'one cannot be built CONCURRENTLY');
