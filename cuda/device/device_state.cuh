@@ -34,7 +34,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../src/device/host_machine.h"
+#include "../../src/base/machine.h"
 #include "device/perform.cuh"
 #include "device/process.cuh"
 

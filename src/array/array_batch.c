@@ -37,9 +37,9 @@
 
 #include "array/array_batch.h"
 #include "array/array_toast.h"
-#include "device/host_arrays.h"
 #include "gpusort.h"
 #include "guc.h"
+#include "host/host_arrays.h"
 #include "service/service_client.h"
 
 /* One of the calls that each row has an array for. */

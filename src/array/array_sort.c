@@ -33,7 +33,7 @@
 
 #include "array/array_sort.h"
 #include "compat.h"
-#include "device/host_arrays.h"
+#include "host/host_arrays.h"
 #include "key/key_types.h"
 
 /* One order of values: that of the elements, or of slices. */

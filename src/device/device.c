@@ -11,7 +11,7 @@
 #error "src/device is plain C and must not see postgres.h"
 #endif
 
-#include "device.h"
+#include "device/device.h"
 
 /* For log lines: "could not sort on the device: <name>". */
 const char *

@@ -5,7 +5,7 @@
  *
  * A device takes records (a row and the key it is to be ordered by) in
  * chunks, orders them, and gives the rows back in order, page by page.  Two
- * devices implement it: "cuda" (cuda/) and "host" (src/device/device_host.c).
+ * devices implement it: "cuda" (cuda/) and "host" (src/host/host_device.c).
  * Nothing here knows PostgreSQL; this header is plain C11 and valid C++.
  *
  * The order

@@ -26,8 +26,8 @@
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
 
-#include "device/host_machine.h"
-#include "device/host_threads.h"
+#include "base/machine.h"
+#include "base/threads.h"
 #include "fault.h"
 #include "guc.h"
 #include "service/service_private.h"

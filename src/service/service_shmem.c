@@ -20,8 +20,8 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "base/machine.h"
 #include "compat.h"
-#include "device/host_machine.h"
 #include "gpusort.h"
 #include "service/service_shmem.h"
 

@@ -41,9 +41,9 @@
 #include "utils/ps_status.h"
 #include "utils/timestamp.h"
 
+#include "base/machine.h"
+#include "base/threads.h"
 #include "compat.h"
-#include "device/host_machine.h"
-#include "device/host_threads.h"
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"

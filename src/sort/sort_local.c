@@ -17,7 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "device/host_sort.h"
+#include "base/string_sort.h"
 #include "guc.h"
 #include "sort/sort_private.h"
 

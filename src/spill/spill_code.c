@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/host_sort.h"
+#include "base/string_sort.h"
 #include "spill/spill_code.h"
 
 /* Places of a row that are copied from a source, and the fewest bytes of one. */

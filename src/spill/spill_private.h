@@ -26,8 +26,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "device/host_machine.h"
-#include "device/host_threads.h"
+#include "base/machine.h"
+#include "base/threads.h"
 #include "spill/spill.h"
 #include "spill/spill_code.h"
 

@@ -24,7 +24,7 @@
  */
 #include <stdlib.h>
 
-#include "device/host_sort.h"
+#include "base/string_sort.h"
 #include "spill/spill_private.h"
 
 /* ---- the order of borders and blocks ---- */

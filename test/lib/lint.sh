@@ -76,7 +76,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "device=0 key=1 spill=2 chunk=2 service=3 feed=4 sort=5 array=5 plan=6 nodes=7 index=7 func=7 cluster=8"
+	check_ranks src "base=0 device=1 key=2 host=3 spill=3 chunk=3 service=4 feed=5 sort=6 array=6 plan=7 nodes=8 index=8 func=8 cluster=9"
 }
 
 check_cuda_layers()
@@ -88,9 +88,9 @@ check_cuda_layers()
 check_devices_pure()
 {
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
-		$(sources src/device src/spill cuda)
+		$(sources src/base src/device src/host src/spill cuda)
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|spill/|chunk/|service/|sort/|array/|plan/|nodes/|func/)' \
-		$(sources src/device cuda)
+		$(sources src/base src/device src/host cuda)
 }
 
 # No test builds the device's benchmark: at least its C++ fits the headers
@@ -108,8 +108,8 @@ check_device_benchmark()
 # compile alone, as plain C11
 check_pure_c11()
 {
-	for file in src/device/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
-		src/key/key_icu_table.[ch] src/key/key_libc_*.[ch] src/spill/*.[ch]; do
+	for file in src/{base,device,host,spill}/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
+		src/key/key_icu_table.[ch] src/key/key_libc_*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'
@@ -130,7 +130,7 @@ check_headers_alone()
 
 	include=$("${PG_CONFIG:-pg_config}" --includedir-server)
 	[ -e "$include/postgres.h" ] || return 0
-	find src -name '*.h' | grep -vE '^src/(device|spill)/' |
+	find src -name '*.h' | grep -vE '^src/(base|device|host|spill)/' |
 		xargs -P "$(nproc)" -I{} gcc -fsyntax-only -Wall -Werror -D_GNU_SOURCE -Isrc -I"$include" \
 			-include postgres.h -x c {} 2>&1 | grep -v 'pragma once in main file'
 }

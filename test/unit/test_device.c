@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/device/host_sort.h"
+#include "../../src/base/string_sort.h"
 #include "test_device.h"
 
 static const GsDeviceOps *ops;

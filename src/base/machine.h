@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * host_machine.h
- *	  What the machine has for the host device: cores, memory, a clock.
+ * machine.h
+ *	  What the machine has, or its control group leaves: cores, memory, a clock.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_HOST_MACHINE_H
-#define GS_HOST_MACHINE_H
+#ifndef GS_MACHINE_H
+#define GS_MACHINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,11 +26,11 @@ extern uint64_t gs_host_total_memory(void);
 /* Of `total` bytes, those that can be used without swapping. */
 extern uint64_t gs_host_available_memory(uint64_t total);
 
-/* A device whose memory is the machine's: what it holds by default, of `total` bytes. */
+/* What one user of the machine's memory may hold by default, of `total` bytes. */
 extern uint64_t gs_host_default_limit(uint64_t total);
 
 /*
- * May such a device reserve the bytes, under the default limit?  If not, *available tells what the
+ * May that user reserve the bytes, under the default limit?  If not, *available tells what the
  * machine has left.  *unwatched is kept for the caller, and begins at 0.
  */
 extern bool gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_t *available);
@@ -60,4 +60,4 @@ extern void gs_host_slabs_free(GsHostSlab **slabs);
 }
 #endif
 
-#endif							/* GS_HOST_MACHINE_H */
+#endif							/* GS_MACHINE_H */

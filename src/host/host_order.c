@@ -5,7 +5,7 @@
  *
  * Algorithm
  *	  Keys are set up from the records, one part of the work a chunk.  Few of
- *	  them are then sorted by one thread, host_sort.c.  Many are distributed
+ *	  them are then sorted by one thread, base/string_sort.c.  Many are distributed
  *	  first: a sample of their words gives up to MAX_SPLITTERS of them, and
  *	  these divide the keys into buckets: words between two splitters, and for
  *	  each splitter the keys with just that word, those that end within it
@@ -41,15 +41,15 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/host is plain C and must not see postgres.h"
 #endif
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_machine.h"
-#include "host_order.h"
-#include "host_sort.h"
+#include "base/machine.h"
+#include "base/string_sort.h"
+#include "host/host_order.h"
 
 #define MAX_SPLITTERS 255		/* one less than a power of two */
 #define N_BUCKETS (3 * (MAX_SPLITTERS + 1))

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * device_host.c
+ * host_device.c
  *	  The host device: sorts on the CPU, with threads of its own.
  *
  * It is what machines without a GPU run, and the reference for other devices.
  * This file is the protocol's calls: what is allowed when, memory, errors.  Jobs
- * are host_jobs.c; ordering is host_order.c, for one thread host_sort.c; what
+ * are host_jobs.c; ordering is host_order.c, for one thread base/string_sort.c; what
  * comes after it is host_pages.c; arrays are host_arrays.c; threads are
- * host_threads.c, and what the machine has is host_machine.c.
+ * base/threads.c, and what the machine has is base/machine.c.
  *
  * Jobs
  *	  A call checks what can be checked at once, reserves memory, and submits
@@ -39,7 +39,7 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/host is plain C and must not see postgres.h"
 #endif
 
 #include <malloc.h>
@@ -48,7 +48,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_jobs.h"
+#include "host/host_jobs.h"
 
 #define MAX_THREADS 1024
 #define MIN_CHUNK_BYTES 1024

@@ -13,13 +13,13 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/host is plain C and must not see postgres.h"
 #endif
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_pages.h"
+#include "host/host_pages.h"
 
 /* Rows on their way from memory. */
 #define PREFETCH_ROWS 16

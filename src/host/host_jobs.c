@@ -8,7 +8,7 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/host is plain C and must not see postgres.h"
 #endif
 
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host_arrays.h"
-#include "host_jobs.h"
+#include "host/host_arrays.h"
+#include "host/host_jobs.h"
 
 GsStatus
 gs_host_fail(GsError *error, GsStatus status, const char *format,...)

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * host_sort.h
+ * string_sort.h
  *	  A fast stable sort of byte strings on one CPU core.
  *
  * The order is that of device.h: unsigned bytes, a prefix before the longer
@@ -10,8 +10,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_HOST_SORT_H
-#define GS_HOST_SORT_H
+#ifndef GS_STRING_SORT_H
+#define GS_STRING_SORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,4 +135,4 @@ extern uint32_t gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsH
 /* Read the words of n keys at a depth that none of them is shorter than. */
 extern void gs_host_read_words(GsHostKey *keys, size_t n, uint32_t depth);
 
-#endif							/* GS_HOST_SORT_H */
+#endif							/* GS_STRING_SORT_H */

@@ -3,9 +3,9 @@
  * host_jobs.h
  *	  The jobs of the host device: its state, queues, and what runs them.
  *
- * device_host.c makes jobs, by gs_host_job_begin and gs_host_job_submit, and
+ * host_device.c makes jobs, by gs_host_job_begin and gs_host_job_submit, and
  * reserves what they need; threads of the pool run and end them.  The essay on
- * order, memory and locks is in device_host.c.
+ * order, memory and locks is in host_device.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +14,8 @@
 
 #include <pthread.h>
 
-#include "host_machine.h"
-#include "host_order.h"
+#include "base/machine.h"
+#include "host/host_order.h"
 
 typedef enum GsHostJobKind
 {

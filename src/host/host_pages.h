@@ -9,8 +9,8 @@
 #ifndef GS_HOST_PAGES_H
 #define GS_HOST_PAGES_H
 
-#include "device.h"
-#include "host_threads.h"
+#include "base/threads.h"
+#include "device/device.h"
 
 /* A row in its place; the pointer goes into an image. */
 typedef struct GsHostRow

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * host_threads.h
- *	  The worker threads of the host device: tasks, and loops done together.
+ * threads.h
+ *	  A pool of worker threads: tasks, and loops done together.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_HOST_THREADS_H
-#define GS_HOST_THREADS_H
+#ifndef GS_THREADS_H
+#define GS_THREADS_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -45,4 +45,4 @@ extern void gs_host_pool_loop(GsHostPool *pool, uint32_t n_parts,
 /* Run what was submitted, then end the threads. */
 extern void gs_host_pool_close(GsHostPool *pool);
 
-#endif							/* GS_HOST_THREADS_H */
+#endif							/* GS_THREADS_H */

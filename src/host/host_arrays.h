@@ -11,7 +11,7 @@
 #ifndef GS_HOST_ARRAYS_H
 #define GS_HOST_ARRAYS_H
 
-#include "device.h"
+#include "device/device.h"
 
 /* Called now and then by a long sort; need not return. */
 typedef void (*GsHostTick) (void);

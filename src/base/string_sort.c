@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * host_sort.c
+ * string_sort.c
  *	  A fast stable sort of byte strings on one CPU core.
  *
  * Algorithm
@@ -10,7 +10,7 @@
  *
  *	  A segment is a range of keys that agree on their first `depth` bytes and
  *	  whose words were read there.  It is sorted by (word, class), see
- *	  host_sort.h.  Then it is scanned for groups: two or more keys with equal
+ *	  string_sort.h.  Then it is scanned for groups: two or more keys with equal
  *	  words that all go on.  The keys of a group agree on depth + 8 bytes at
  *	  least; the true length of their common prefix is measured, their words
  *	  are renewed after it, and the group is a segment of its own.  Measuring
@@ -40,10 +40,10 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/base is plain C and must not see postgres.h"
 #endif
 
-#include "host_sort.h"
+#include "base/string_sort.h"
 
 #define INSERTION_MAX 16
 #define MERGE_MAX 256

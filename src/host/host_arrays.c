@@ -24,13 +24,13 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/host is plain C and must not see postgres.h"
 #endif
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "host_arrays.h"
+#include "host/host_arrays.h"
 
 /* A multiple of 8 is all that is known about the address of 16 bytes. */
 __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
@@ -39,31 +39,31 @@ __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
 #define GS_CODE_SORT sort_codes_1
 #define GS_CODE_DIGITS 1
 #define GS_CODE_RADIX 64
-#include "host_array_sort.h"
+#include "host/host_array_sort.h"
 
 #define GS_CODE uint16_t
 #define GS_CODE_SORT sort_codes_2
 #define GS_CODE_DIGITS 2
 #define GS_CODE_RADIX 96
-#include "host_array_sort.h"
+#include "host/host_array_sort.h"
 
 #define GS_CODE uint32_t
 #define GS_CODE_SORT sort_codes_4
 #define GS_CODE_DIGITS 4
 #define GS_CODE_RADIX 128
-#include "host_array_sort.h"
+#include "host/host_array_sort.h"
 
 #define GS_CODE uint64_t
 #define GS_CODE_SORT sort_codes_8
 #define GS_CODE_DIGITS 8
 #define GS_CODE_RADIX 512
-#include "host_array_sort.h"
+#include "host/host_array_sort.h"
 
 /* Sixteen passes are no better than merging. */
 #define GS_CODE Code16
 #define GS_CODE_SORT sort_codes_16
 #define GS_CODE_DIGITS 0
-#include "host_array_sort.h"
+#include "host/host_array_sort.h"
 
 /* Codes of -infinity before they are taken off. */
 #define FLOAT4_BIAS UINT32_C(0x007fffff)

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * host_machine.c
- *	  What the machine has for the host device: cores, memory, a clock.
+ * machine.c
+ *	  What the machine has, or its control group leaves: cores, memory, a clock.
  *
  * Tests: unit/plain/test_device, tap/fault_not_available
  *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/base is plain C and must not see postgres.h"
 #endif
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host_machine.h"
+#include "base/machine.h"
 
 #define MAX_SLAB_BYTES ((size_t) 64 << 20)
 #define HUGE_PAGE ((size_t) 2 << 20)

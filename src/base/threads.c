@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * host_threads.c
- *	  The worker threads of the host device: tasks, and loops done together.
+ * threads.c
+ *	  A pool of worker threads: tasks, and loops done together.
  *
  * A thread that has nothing to do first helps a loop that some task has
  * started, and else begins the next task.  Loops go first because somebody
@@ -17,14 +17,14 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
+#error "src/base is plain C and must not see postgres.h"
 #endif
 
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/threads.h"
 #include "delay.h"
-#include "host_threads.h"
 
 /* A loop, in the frame of gs_host_pool_loop(). */
 typedef struct Loop

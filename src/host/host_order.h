@@ -8,7 +8,7 @@
 #ifndef GS_HOST_ORDER_H
 #define GS_HOST_ORDER_H
 
-#include "host_pages.h"
+#include "host/host_pages.h"
 
 /*
  * A chunk as the host device keeps it: the data, room up to a multiple of 16
