@@ -37,10 +37,10 @@
 
 #include "array/array_batch.h"
 #include "array/array_toast.h"
+#include "client/client.h"
 #include "gpusort.h"
 #include "guc.h"
 #include "host/host_arrays.h"
-#include "service/service_client.h"
 
 /* One of the calls that each row has an array for. */
 typedef struct Call

@@ -9,7 +9,7 @@
 #define GS_FEEDER_H
 
 #include "chunk/chunk.h"
-#include "service/service_client.h"
+#include "client/client.h"
 
 typedef struct GsFeeder GsFeeder;
 

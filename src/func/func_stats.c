@@ -270,6 +270,37 @@ may_see(const GsSession *session, Oid user)
 /* The columns of gpusort_activity that everybody sees: the first ones. */
 #define ACTIVITY_PUBLIC	3
 
+/* The state of a session, in words. */
+static const char *
+session_phase(const GsSession *session)
+{
+	const char *full = session->overflow_reason == GS_FALLBACK_ROLE ? "role full" :
+		session->overflow_reason == GS_FALLBACK_FILES ? "files full" :
+		session->overflow_reason == GS_FALLBACK_DESCRIPTORS ? "no files" :
+		session->overflow_reason == GS_FALLBACK_REFUSED ? "rows refused" : "device full";
+
+	switch (session->state)
+	{
+		case GS_SESSION_FREE:
+			return "free";
+		case GS_SESSION_FEEDING:
+			if (session->overflow)
+				return psprintf("feeding, %s", full);
+			return session->outcome.n_runs > 0 ? "feeding, writing runs" : "feeding";
+		case GS_SESSION_ARRAYS:
+			return "sorting arrays";
+		case GS_SESSION_SORTING:
+			return "sorting";
+		case GS_SESSION_SORTED:
+			return "returning rows";
+		case GS_SESSION_OVERFLOW:
+			return psprintf("returning rows, %s", full);
+		case GS_SESSION_CLOSING:
+			return "closing";
+	}
+	return "unknown";
+}
+
 Datum
 gpusort_activity(PG_FUNCTION_ARGS)
 {
@@ -299,7 +330,7 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		values[2] = ObjectIdGetDatum(open[i].user);
 		values[3] = Int32GetDatum(open[i].device);
 		nulls[3] = open[i].device < 0;
-		values[4] = CStringGetTextDatum(gs_session_phase(&open[i]));
+		values[4] = CStringGetTextDatum(session_phase(&open[i]));
 		values[5] = Int64GetDatum(open[i].rows);
 		values[6] = Int64GetDatum(open[i].bytes);
 		values[7] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);

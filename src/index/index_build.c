@@ -107,12 +107,12 @@
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "client/client.h"
 #include "compat.h"
 #include "guc.h"
 #include "index/index_build.h"
 #include "index/index_kind.h"
 #include "plan/sort_refuse.h"
-#include "service/service_client.h"
 #include "stats.h"
 
 /*

@@ -46,6 +46,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
+#include "client/client.h"
 #include "compat.h"
 #include "gpusort.h"
 #include "guc.h"
@@ -59,7 +60,6 @@
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/sort_refuse.h"
-#include "service/service_client.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
 static set_join_pathlist_hook_type previous_join_hook = NULL;

@@ -308,33 +308,3 @@ gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid, ui
 	return snprintf(path, GS_SPILL_PATH_BYTES, "%s/%s%d.gpusort" UINT64_FORMAT, folder,
 					PG_TEMP_FILE_PREFIX, pid, id) < GS_SPILL_PATH_BYTES;
 }
-
-const char *
-gs_session_phase(const GsSession *session)
-{
-	const char *full = session->overflow_reason == GS_FALLBACK_ROLE ? "role full" :
-		session->overflow_reason == GS_FALLBACK_FILES ? "files full" :
-		session->overflow_reason == GS_FALLBACK_DESCRIPTORS ? "no files" :
-		session->overflow_reason == GS_FALLBACK_REFUSED ? "rows refused" : "device full";
-
-	switch (session->state)
-	{
-		case GS_SESSION_FREE:
-			return "free";
-		case GS_SESSION_FEEDING:
-			if (session->overflow)
-				return psprintf("feeding, %s", full);
-			return session->outcome.n_runs > 0 ? "feeding, writing runs" : "feeding";
-		case GS_SESSION_ARRAYS:
-			return "sorting arrays";
-		case GS_SESSION_SORTING:
-			return "sorting";
-		case GS_SESSION_SORTED:
-			return "returning rows";
-		case GS_SESSION_OVERFLOW:
-			return psprintf("returning rows, %s", full);
-		case GS_SESSION_CLOSING:
-			return "closing";
-	}
-	return "unknown";
-}

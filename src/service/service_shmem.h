@@ -344,6 +344,4 @@ extern void gs_unlock_and_wake(void);
 extern bool gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid,
 								 uint64 id);
 
-extern const char *gs_session_phase(const GsSession *session);
-
 #endif							/* GS_SERVICE_SHMEM_H */

@@ -37,11 +37,11 @@
 #ifndef GS_SORT_H
 #define GS_SORT_H
 
+#include "client/client.h"
 #include "compat.h"
 #include "executor/tuptable.h"
 #include "feed/feeder.h"
 #include "key/key.h"
-#include "service/service_client.h"
 #include "stats.h"
 
 /* The rows that a caller needs; all zero: all. */

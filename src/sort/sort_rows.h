@@ -13,7 +13,7 @@
 #define GS_SORT_ROWS_H
 
 #include "chunk/chunk.h"
-#include "service/service_client.h"
+#include "client/client.h"
 
 /* A row of a local sort: its address, with GS_ENTRY_ flags in the low bits. */
 typedef uintptr_t GsLocalRow;

@@ -34,7 +34,7 @@ sources()
 # ---- the layers ----
 
 # Lower folders never include higher ones; folders of one rank do not include
-# each other.
+# each other; nobody includes another one's _private.h.
 #	check_ranks ROOT "FOLDER=RANK ..."
 check_ranks()
 {
@@ -66,6 +66,7 @@ check_ranks()
 			bad = FILENAME ~ /\.h$/ && to != "device"
 		else
 			bad = rank[to] >= rank[own]
+		bad = bad || quoted[2] ~ /_private\.h$/
 		if (bad)
 			print FILENAME ":" FNR ": " $0
 	}
@@ -76,7 +77,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "base=0 device=1 key=2 host=3 spill=3 chunk=3 service=4 feed=5 sort=6 array=6 plan=7 nodes=8 index=8 func=8 cluster=9"
+	check_ranks src "base=0 device=1 key=2 host=3 spill=3 chunk=3 service=4 client=5 feed=6 sort=7 array=7 plan=8 nodes=9 index=9 func=9 cluster=10"
 }
 
 check_cuda_layers()
@@ -89,7 +90,7 @@ check_devices_pure()
 {
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
 		$(sources src/base src/device src/host src/spill cuda)
-	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|spill/|chunk/|service/|sort/|array/|plan/|nodes/|func/)' \
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|spill/|chunk/|service/|client/|sort/|array/|plan/|nodes/|func/)' \
 		$(sources src/base src/device src/host cuda)
 }
 

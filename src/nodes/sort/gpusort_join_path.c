@@ -23,9 +23,9 @@
 #include "optimizer/paths.h"
 #include "utils/guc.h"
 
+#include "client/client.h"
 #include "compat.h"
 #include "nodes/sort/gpusort_path.h"
-#include "service/service_client.h"
 
 /* Is this a join that Merge Join can do by these clauses? */
 static bool

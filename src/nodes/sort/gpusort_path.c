@@ -21,6 +21,7 @@
 #include "optimizer/tlist.h"
 #include "utils/selfuncs.h"
 
+#include "client/client.h"
 #include "compat.h"
 #include "guc.h"
 #include "key/key.h"
@@ -28,7 +29,6 @@
 #include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
-#include "service/service_client.h"
 
 /*
  * How many first pathkeys are in keys as a whole, if the sort is by one member of each of these

@@ -33,13 +33,13 @@
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteManip.h"
 
+#include "client/client.h"
 #include "guc.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 #include "plan/sort_refuse.h"
-#include "service/service_client.h"
 
 /* These two return their scan tuples, of tlist's columns, as they are. */
 static CustomScan *

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * service_client.c
- *	  A backend's side of the gpusort service (service_client.h).
+ * client.c
+ *	  A backend's side of the gpusort service (client.h).
  *
  * Closing
  *	  A session is closed when its memory goes, and when the resource owner that
@@ -30,10 +30,10 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
+#include "client/client.h"
 #include "compat.h"
 #include "fault.h"
 #include "guc.h"
-#include "service/service_client.h"
 
 /* How long a wait lasts before the waiter looks around by itself. */
 #define GS_WAIT_MS		1000

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * service_client.h
+ * client.h
  *	  A backend's side of the gpusort service.
  *
  * A session is one sort.  Its leader opens it; parallel workers attach to it
@@ -14,8 +14,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_SERVICE_CLIENT_H
-#define GS_SERVICE_CLIENT_H
+#ifndef GS_CLIENT_H
+#define GS_CLIENT_H
 
 #include "chunk/chunk.h"
 #include "service/service_shmem.h"
@@ -144,4 +144,4 @@ extern GsArraysOutcome gs_client_wait_arrays(GsClient *client, int chunk);
 /* Leader, after overflow: a chunk whose rows the device refused; -1: no more. */
 extern int	gs_client_take_rejected(GsClient *client);
 
-#endif							/* GS_SERVICE_CLIENT_H */
+#endif							/* GS_CLIENT_H */
