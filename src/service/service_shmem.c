@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * service_shmem.c
- *	  Shared memory of the gpusort service: layout, sessions, request lists.
+ *	  Shared memory of the gpusort service: layout, request lists, names of files.
  *
  * README.md has the rules that these functions keep.
  *
@@ -15,7 +15,6 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
-#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -238,65 +237,6 @@ gs_session_request(int session)
 	else
 		gs_shared->session_queue_head = session;
 	gs_shared->session_queue_tail = session;
-}
-
-int
-gs_session_alloc(int feeders)
-{
-	int			number = gs_shared->free_session;
-	int			share = gs_share_enter(GetAuthenticatedUserId());
-	GsSession  *session;
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	if (!gs_share_may_open(&gs_shares[share]))
-	{
-		gs_share_leave(share);
-		return -1;
-	}
-	session = &gs_sessions[number];
-	gs_shared->free_session = session->next;
-	gs_shared->n_open++;
-	gs_shares[share].sessions++;
-
-	/* its condition variable stays as it is */
-	memset(session, 0, offsetof(GsSession, cv));
-	session->id = gs_shared->next_session_id++;
-	session->state = GS_SESSION_FEEDING;
-	session->generation = gs_shared->generation;
-	session->opened = GetCurrentTimestamp();
-	session->pid = MyProcPid;
-	session->database = MyDatabaseId;
-	session->user = GetUserId();
-	session->role = gs_shares[share].role;
-	session->share = share;
-	session->overflow_reason = GS_FALLBACK_MEMORY;
-	session->temp_limit = -1;
-	session->device = session->next = session->rejected = -1;
-	gs_session_reserve(session, 1 + feeders);
-	Assert(session->reserved >= 1);
-	return number;
-}
-
-void
-gs_session_free(int number)
-{
-	GsSession  *session = &gs_sessions[number];
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	if (session->held > 0)
-		for (int i = 0; i < gs_shared->n_chunks; i++)
-			if (gs_chunks[i].state != GS_CHUNK_FREE && gs_chunks[i].session == number)
-				gs_chunk_free(i);
-	Assert(session->held == 0);
-	gs_session_reserve(session, 0);
-	gs_shares[session->share].sessions--;
-	gs_share_leave(session->share);
-	session->id = 0;
-	session->state = GS_SESSION_FREE;
-	session->rejected = -1;
-	session->next = gs_shared->free_session;
-	gs_shared->free_session = number;
-	gs_shared->n_open--;
 }
 
 bool

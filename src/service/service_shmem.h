@@ -301,41 +301,17 @@ gs_chunk_memory(int chunk)
 	return gs_arena + (Size) chunk * GS_CHUNK_BYTES;
 }
 
+/* ---- service_shmem.c ---- */
+
 extern void gs_service_shmem_request(void);
 extern void gs_service_shmem_startup(void);
 
 /* There will be no service: called before shared memory is set up. */
 extern void gs_service_shmem_off(const char *message);
 
-/* All of these: the caller holds the lock. */
-extern int	gs_chunk_take(GsSession *session);	/* -1: none may be taken now */
-extern int	gs_chunk_take_for_page(GsSession *session); /* the same, for a page that a reader waits for */
-extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
-extern void gs_chunk_filled(int chunk); /* no longer, if it was */
-extern void gs_chunk_free(int chunk);
-extern void gs_page_leave(int chunk);	/* HELD or FETCHING -> FETCHED */
-extern void gs_page_take(int chunk);	/* FETCHED -> HELD */
-extern void gs_session_request(int session);	/* put on the request list */
+/* Put on a request list; the caller holds the lock. */
+extern void gs_session_request(int session);
 extern void gs_chunk_request(int chunk);
-extern int	gs_session_alloc(int feeders);	/* -1: none to be had now */
-
-/* Change a session's promise, as far as chunks can be promised. */
-extern void gs_session_reserve(GsSession *session, int reserved);
-
-/* Its role's share, for a session or a backend in the queue; and no longer. */
-extern int	gs_share_enter(Oid role);
-extern void gs_share_leave(int share);
-
-/* Could one of its role's backends be given a session now? */
-extern bool gs_share_may_open(const GsShare *share);
-extern GsTicket *gs_my_ticket(void);	/* this process's; for its cv without the lock */
-extern void gs_queue_enter(void);
-extern bool gs_queue_first(void);	/* does nobody wait who came before, and could go on? */
-extern bool gs_queue_leave(void);	/* was this process in it? */
-extern void gs_session_free(int session);	/* frees its chunks as well */
-
-/* Release the lock, and wake who may go on with chunks or a session that were freed under it. */
-extern void gs_unlock_and_wake(void);
 
 /*
  * The path that the names of a session's temporary files begin with, so that a
@@ -343,5 +319,29 @@ extern void gs_unlock_and_wake(void);
  */
 extern bool gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid,
 								 uint64 id);
+
+/* ---- service_staging.c; in all of these the caller holds the lock ---- */
+
+extern int	gs_session_alloc(int feeders);	/* -1: none to be had now */
+extern void gs_session_free(int session);	/* frees its chunks as well */
+
+/* Change a session's promise, as far as chunks can be promised. */
+extern void gs_session_reserve(GsSession *session, int reserved);
+
+extern int	gs_chunk_take(GsSession *session);	/* -1: none may be taken now */
+extern int	gs_chunk_take_for_page(GsSession *session); /* the same, for a page that a reader waits for */
+extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
+extern void gs_chunk_filled(int chunk); /* no longer, if it was */
+extern void gs_chunk_free(int chunk);
+extern void gs_page_leave(int chunk);	/* HELD or FETCHING -> FETCHED */
+extern void gs_page_take(int chunk);	/* FETCHED -> HELD */
+
+extern GsTicket *gs_my_ticket(void);	/* this process's; for its cv without the lock */
+extern void gs_queue_enter(void);
+extern bool gs_queue_first(void);	/* does nobody wait who came before, and could go on? */
+extern bool gs_queue_leave(void);	/* was this process in it? */
+
+/* Release the lock, and wake who may go on with chunks or a session that were freed under it. */
+extern void gs_unlock_and_wake(void);
 
 #endif							/* GS_SERVICE_SHMEM_H */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * service_staging.c
- *	  Who may have how much of staging memory: chunks, promises, shares, and the
- *	  queue of backends that wait for a session.
+ *	  Who may have how much of staging memory: sessions, their chunks and promises,
+ *	  shares, and the queue of backends that wait for a session.
  *
  * README.md has the rules that these functions keep.  In all of them the caller holds the lock.
  *
@@ -180,8 +180,8 @@ gs_session_reserve(GsSession *session, int reserved)
 	}
 }
 
-int
-gs_share_enter(Oid role)
+static int
+share_enter(Oid role)
 {
 	int			found = -1;
 
@@ -203,8 +203,8 @@ gs_share_enter(Oid role)
 	return found;
 }
 
-void
-gs_share_leave(int share)
+static void
+share_leave(int share)
 {
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	Assert(gs_shares[share].users > 0);
@@ -214,10 +214,69 @@ gs_share_leave(int share)
 		gs_shared->n_shares_used--;
 }
 
-bool
-gs_share_may_open(const GsShare *share)
+static bool
+share_may_open(const GsShare *share)
 {
 	return share->sessions < gs_shared->n_sessions - gs_shared->n_open && share->chunks < unclaimed();
+}
+
+int
+gs_session_alloc(int feeders)
+{
+	int			number = gs_shared->free_session;
+	int			share = share_enter(GetAuthenticatedUserId());
+	GsSession  *session;
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	if (!share_may_open(&gs_shares[share]))
+	{
+		share_leave(share);
+		return -1;
+	}
+	session = &gs_sessions[number];
+	gs_shared->free_session = session->next;
+	gs_shared->n_open++;
+	gs_shares[share].sessions++;
+
+	/* its condition variable stays as it is */
+	memset(session, 0, offsetof(GsSession, cv));
+	session->id = gs_shared->next_session_id++;
+	session->state = GS_SESSION_FEEDING;
+	session->generation = gs_shared->generation;
+	session->opened = GetCurrentTimestamp();
+	session->pid = MyProcPid;
+	session->database = MyDatabaseId;
+	session->user = GetUserId();
+	session->role = gs_shares[share].role;
+	session->share = share;
+	session->overflow_reason = GS_FALLBACK_MEMORY;
+	session->temp_limit = -1;
+	session->device = session->next = session->rejected = -1;
+	gs_session_reserve(session, 1 + feeders);
+	Assert(session->reserved >= 1);
+	return number;
+}
+
+void
+gs_session_free(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	if (session->held > 0)
+		for (int i = 0; i < gs_shared->n_chunks; i++)
+			if (gs_chunks[i].state != GS_CHUNK_FREE && gs_chunks[i].session == number)
+				gs_chunk_free(i);
+	Assert(session->held == 0);
+	gs_session_reserve(session, 0);
+	gs_shares[session->share].sessions--;
+	share_leave(session->share);
+	session->id = 0;
+	session->state = GS_SESSION_FREE;
+	session->rejected = -1;
+	session->next = gs_shared->free_session;
+	gs_shared->free_session = number;
+	gs_shared->n_open--;
 }
 
 GsTicket *
@@ -241,7 +300,7 @@ next_ticket(void)
 		GsShare    *share = &gs_shares[i];
 		GsTicket   *first;
 
-		if (dlist_is_empty(&share->queue) || !gs_share_may_open(share))
+		if (dlist_is_empty(&share->queue) || !share_may_open(share))
 			continue;
 		first = dlist_head_element(GsTicket, node, &share->queue);
 		if (next == NULL || first->number < next->number)
@@ -258,7 +317,7 @@ gs_queue_enter(void)
 	if (ticket->number != 0)
 		return;
 	ticket->number = gs_shared->next_ticket++;
-	ticket->share = gs_share_enter(GetAuthenticatedUserId());
+	ticket->share = share_enter(GetAuthenticatedUserId());
 	dlist_push_tail(&gs_shares[ticket->share].queue, &ticket->node);
 	gs_shared->n_waiting++;
 }
@@ -280,7 +339,7 @@ gs_queue_leave(void)
 		return false;
 	ticket->number = 0;
 	dlist_delete(&ticket->node);
-	gs_share_leave(ticket->share);
+	share_leave(ticket->share);
 	gs_shared->n_waiting--;
 	return true;
 }
