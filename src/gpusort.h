@@ -10,6 +10,9 @@
 
 #define GPUSORT_NAME		"gpusort"
 
+/* Let plans with gpusort's nodes be read in this process.  plan_steps.c */
+extern void gs_nodes_init(void);
+
 /* gpusort.c calls these when gpusort is preloaded. */
 extern void gs_service_register(void);	/* service_worker.c */
 extern void gs_planner_init(void);	/* plan_steps.c */

@@ -384,6 +384,19 @@ plan_query(gs_compat_planner_params)
 }
 
 void
+gs_nodes_init(void)
+{
+	RegisterCustomScanMethods(&gs_sort_node.scan);
+	RegisterCustomScanMethods(&gs_feed_node.scan);
+	RegisterCustomScanMethods(&gs_window_node.scan);
+	RegisterCustomScanMethods(&gs_percentile_node.scan);
+	RegisterCustomScanMethods(&gs_group_node.scan);
+	RegisterCustomScanMethods(&gs_choice_node.scan);
+	RegisterCustomScanMethods(&gs_arrays_node.scan);
+	gs_compat_register_explain_option();
+}
+
+void
 gs_planner_init(void)
 {
 	previous_planner = planner_hook;

@@ -22,26 +22,8 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
-#include "nodes/group/gpugroup.h"
-#include "nodes/arrays/gpuarrays.h"
-#include "nodes/group/gpuchoice.h"
 #include "nodes/common/gpunode.h"
-#include "nodes/percentile/gpupercentile.h"
-#include "nodes/sort/gpusort.h"
-#include "nodes/window/gpuwindow.h"
-
-void
-gs_nodes_init(void)
-{
-	RegisterCustomScanMethods(&gs_sort_node.scan);
-	RegisterCustomScanMethods(&gs_feed_node.scan);
-	RegisterCustomScanMethods(&gs_window_node.scan);
-	RegisterCustomScanMethods(&gs_percentile_node.scan);
-	RegisterCustomScanMethods(&gs_group_node.scan);
-	RegisterCustomScanMethods(&gs_choice_node.scan);
-	RegisterCustomScanMethods(&gs_arrays_node.scan);
-	gs_compat_register_explain_option();
-}
+#include "plan/plan_walk.h"
 
 Node *
 gs_node_create_state(CustomScan *plan)

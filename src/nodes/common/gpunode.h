@@ -106,9 +106,6 @@ extern Node *gs_node_create_state(CustomScan *plan);
  */
 extern void gs_node_type_records(CustomScanState *node);
 
-/* Let plans with these nodes be read in this process. */
-extern void gs_nodes_init(void);
-
 /* Let the nodes know what the executor was asked for. */
 extern void gs_executor_run_init(void);
 
