@@ -51,7 +51,7 @@
 #include "gpusort.h"
 #include "guc.h"
 #include "nodes/arrays/gpuarrays.h"
-#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpuchoice.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/plan_steps.h"

@@ -16,6 +16,7 @@
 
 #include "nodes/plannodes.h"
 
+#include "compat.h"
 #include "nodes/common/gpunode.h"
 #include "nodes/plan_steps.h"
 
@@ -54,5 +55,10 @@ extern Plan *gs_group_keep_top(GsStepContext *context, Plan *plan);
 /* Does the GpuSort below a GpuGroup count the rows of its groups?  Is an expression of that node count(*)? */
 extern bool gs_group_is_counted(const Plan *plan);
 extern bool gs_group_is_count(const CustomScan *group, const Node *expr);
+
+/* agg_plan_15.c, a step: the aggregates of an Agg sort nothing that is in their order already. */
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+extern Plan *gs_agg_use_order(GsStepContext *context, Plan *plan);
+#endif
 
 #endif							/* GS_GPUGROUP_H */

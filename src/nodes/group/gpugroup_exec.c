@@ -40,7 +40,7 @@
 #include "utils/ruleutils.h"
 
 #include "nodes/common/aggregates.h"
-#include "nodes/common/row_match.h"
+#include "nodes/read/row_match.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort_exec.h"
 

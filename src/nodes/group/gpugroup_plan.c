@@ -52,7 +52,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpuchoice.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"

@@ -41,7 +41,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "nodes/common/row_match.h"
+#include "nodes/read/row_match.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort_exec.h"
 #include "plan/plan_walk.h"

@@ -24,11 +24,10 @@
  *	  gpusort_keep.c		rows that the plan above does not need
  *	  gpusort_tlist.c		columns that need not travel
  *	  gpusort_flags.c		may the input be run again?
- *	  gpusort_agg_plan_15.c	aggregates that need not sort
  *
  * and is executed
  *
- *	  gpusort_exec.c		the executor's part, and how nodes above read its rows
+ *	  gpusort_exec.c		the executor's part
  *	  gpusort_explain.c		EXPLAIN's lines
  *	  gpufeed_exec.c		the executor's part of GpuSortFeed, which has no plans but a GpuSort's
  *

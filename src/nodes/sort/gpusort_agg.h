@@ -35,7 +35,7 @@ extern bool gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 extern bool gs_agg_ignores_order(const Aggref *agg);
 
 /*
- * gpusort_agg_plan_15.c: do two aggregates with DISTINCT drop the same rows, and sort in the same order?
+ * gpusort_agg_path_15.c: do two aggregates with DISTINCT drop the same rows, and sort in the same order?
  * May one be given any one of equal values: does it only count them, or are equal ones the same,
  * byte by byte?
  */

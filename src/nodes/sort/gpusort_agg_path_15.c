@@ -17,7 +17,7 @@
  * the place of Agg and Unique (gpugroup_plan.c), and no rows come back.
  *
  * Whether an aggregate then does without its own sort is decided again for the
- * finished plan, by what stands in it (gpusort_agg_plan_15.c).  An aggregate that
+ * finished plan, by what stands in it (group/agg_plan_15.c).  An aggregate that
  * sorts what is sorted already gives the same result.
  *
  * Tests: regress/aggregates, regress/paths
@@ -26,6 +26,7 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -59,6 +60,63 @@ sort_clauses(const Aggref *agg)
 	if (AGGKIND_IS_ORDERED_SET(agg->aggkind))
 		return NIL;
 	return agg->aggdistinct != NIL ? agg->aggdistinct : agg->aggorder;
+}
+
+bool
+gs_agg_takes_any_equal(const Aggref *agg)
+{
+	ListCell   *lc;
+
+	if (agg->aggfnoid == F_COUNT_ANY)
+		return true;
+	foreach(lc, agg->aggdistinct)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
+		Oid			opfamily;
+		Oid			type;
+		Oid			function;
+		bool		descending;
+
+		if (!gs_compat_ordering_op(clause->sortop, &opfamily, &type, &descending))
+			return false;
+		function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
+		if (!OidIsValid(function) ||
+			!DatumGetBool(OidFunctionCall1Coll(function, exprCollation(expr),
+											   ObjectIdGetDatum(type))))
+			return false;
+	}
+	return true;
+}
+
+bool
+gs_agg_equal_distinct(const Aggref *a, const Aggref *b)
+{
+	List	   *clauses[2] = {NIL, NIL};
+	const Aggref *aggs[2] = {a, b};
+	ListCell   *lc;
+	ListCell   *other;
+
+	for (int i = 0; i < 2; i++)
+		foreach(lc, aggs[i]->aggdistinct)
+			if (!IsA(get_sortgroupclause_expr(lfirst(lc), aggs[i]->args), Const))
+				clauses[i] = lappend(clauses[i], lfirst(lc));
+	if (list_length(clauses[0]) != list_length(clauses[1]))
+		return false;
+	forboth(lc, clauses[0], other, clauses[1])
+	{
+		SortGroupClause *ours = lfirst_node(SortGroupClause, lc);
+		SortGroupClause *theirs = lfirst_node(SortGroupClause, other);
+		Node	   *our_expr = get_sortgroupclause_expr(ours, a->args);
+		Node	   *their_expr = get_sortgroupclause_expr(theirs, b->args);
+
+		if (ours->eqop != theirs->eqop || ours->sortop != theirs->sortop ||
+			ours->nulls_first != theirs->nulls_first ||
+			exprCollation(our_expr) != exprCollation(their_expr) ||
+			!equal(gs_plan_strip_relabel(our_expr), gs_plan_strip_relabel(their_expr)))
+			return false;
+	}
+	return true;
 }
 
 /* Can this aggregate do without a sort if its input comes in order? */

@@ -36,11 +36,11 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
-#include "nodes/window/gpuwindow_function.h"
 #include "plan/plan_walk.h"
 
 /* A GpuSort and the columns of its key that its parent compares. */
@@ -110,9 +110,9 @@ looks_back_only(const WindowAgg *window)
 								PVC_INCLUDE_WINDOWFUNCS))
 	{
 		const WindowFunc *call = lfirst(lc);
-		GsWindowKind kind = IsA(call, WindowFunc) ? gs_window_kind(call) : GS_WINDOW_ROW_NUMBER;
 
-		if (kind != GS_WINDOW_ROW_NUMBER && kind != GS_WINDOW_RANK && kind != GS_WINDOW_DENSE_RANK)
+		if (IsA(call, WindowFunc) && call->winfnoid != F_ROW_NUMBER && call->winfnoid != F_RANK_ &&
+			call->winfnoid != F_DENSE_RANK_)
 			return false;
 	}
 	return true;
@@ -139,7 +139,7 @@ integer_value(const Node *node, int64 *value)
 
 /* Is a run condition that a function's value is no more than a number, and which? */
 static bool
-read_run_condition(const WindowAgg *window, const Node *node, GsWindowKind *kind, int64 *most)
+read_run_condition(const WindowAgg *window, const Node *node, Oid *function, int64 *most)
 {
 	const OpExpr *op = (const OpExpr *) node;
 	const TargetEntry *tle;
@@ -161,7 +161,7 @@ read_run_condition(const WindowAgg *window, const Node *node, GsWindowKind *kind
 	}
 	if (!IsA(left, WindowFunc) || !integer_value(right, most))
 		return false;
-	*kind = gs_window_kind((const WindowFunc *) left);
+	*function = ((const WindowFunc *) left)->winfnoid;
 	strategy = get_op_opfamily_strategy(op->opno, INTEGER_BTREE_FAM_OID);
 	if (strategy == (commuted ? BTGreaterStrategyNumber : BTLessStrategyNumber))
 		*most -= *most > PG_INT64_MIN;
@@ -210,14 +210,14 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 
 	foreach(lc, window->runCondition)
 	{
-		GsWindowKind kind;
+		Oid			function;
 		int64		most;
 
-		if (!read_run_condition(window, lfirst(lc), &kind, &most))
+		if (!read_run_condition(window, lfirst(lc), &function, &most))
 			continue;
-		if (kind == GS_WINDOW_ROW_NUMBER)
+		if (function == F_ROW_NUMBER)
 			rows = Min(rows, Max(most, 1));
-		else if (kind == GS_WINDOW_RANK)
+		else if (function == F_RANK_)
 			ranks = Min(ranks, Max(most, 1));
 	}
 	if (rows > INT_MAX && ranks > INT_MAX)

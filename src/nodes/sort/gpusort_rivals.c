@@ -32,7 +32,7 @@
 #include "compat.h"
 #include "feed/group_sample.h"
 #include "guc.h"
-#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpuchoice.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/sort_cost.h"
 

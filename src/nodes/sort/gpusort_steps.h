@@ -8,7 +8,6 @@
 #ifndef GS_GPUSORT_STEPS_H
 #define GS_GPUSORT_STEPS_H
 
-#include "compat.h"
 #include "nodes/plan_steps.h"
 
 /*
@@ -63,10 +62,5 @@ extern Plan *gs_keep_for_limit(GsStepContext *context, Plan *plan);
 
 /* Tell it GS_PLAN_BOUND, if that is known when planning, or execution starts. */
 extern void gs_keep_bound(CustomScan *sort, const GsBound *bound);
-
-/* gpusort_agg_plan_15.c: the aggregates of an Agg sort nothing that is in their order already. */
-#ifndef GS_COMPAT_PRESORTED_AGGREGATES
-extern Plan *gs_agg_use_order(GsStepContext *context, Plan *plan);
-#endif
 
 #endif							/* GS_GPUSORT_STEPS_H */

@@ -46,10 +46,10 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
+#include "nodes/common/aggregates.h"
+#include "nodes/read/row_match.h"
 #include "nodes/window/gpuwindow.h"
 #include "nodes/window/gpuwindow_function.h"
-#include "nodes/common/aggregates.h"
-#include "nodes/common/row_match.h"
 #include "nodes/window/gpuwindow_rows.h"
 
 typedef enum WindowStatus

@@ -22,8 +22,7 @@
 
 #include "utils/tuplestore.h"
 
-#include "nodes/common/row_match.h"
-#include "nodes/sort/gpusort_exec.h"
+#include "nodes/read/row_match.h"
 
 typedef struct HeldReader HeldReader;
 

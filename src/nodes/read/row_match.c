@@ -29,8 +29,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "nodes/read/row_match.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/common/row_match.h"
 
 typedef struct ComparedColumn
 {

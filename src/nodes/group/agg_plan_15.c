@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * gpusort_agg_plan_15.c
+ * agg_plan_15.c
  *	  Aggregates that need not sort, because a GpuSort below has done it.
  *
  * PostgreSQL 16 and later have the input of aggregates sorted, and aggregates that know it.
@@ -27,20 +27,18 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
-#include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "nodes/window/gpuwindow_function.h"
 #include "plan/plan_walk.h"
@@ -81,63 +79,6 @@ is_unique(const GsAggInput *input, const Aggref *agg)
 										   unique->uniqCollations[i]);
 
 		if (key < 0 || (!bms_is_member(key, input->grouped) && !is_in_distinct(input, key, agg)))
-			return false;
-	}
-	return true;
-}
-
-bool
-gs_agg_takes_any_equal(const Aggref *agg)
-{
-	ListCell   *lc;
-
-	if (agg->aggfnoid == F_COUNT_ANY)
-		return true;
-	foreach(lc, agg->aggdistinct)
-	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
-		Oid			opfamily;
-		Oid			type;
-		Oid			function;
-		bool		descending;
-
-		if (!gs_compat_ordering_op(clause->sortop, &opfamily, &type, &descending))
-			return false;
-		function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
-		if (!OidIsValid(function) ||
-			!DatumGetBool(OidFunctionCall1Coll(function, exprCollation(expr),
-											   ObjectIdGetDatum(type))))
-			return false;
-	}
-	return true;
-}
-
-bool
-gs_agg_equal_distinct(const Aggref *a, const Aggref *b)
-{
-	List	   *clauses[2] = {NIL, NIL};
-	const Aggref *aggs[2] = {a, b};
-	ListCell   *lc;
-	ListCell   *other;
-
-	for (int i = 0; i < 2; i++)
-		foreach(lc, aggs[i]->aggdistinct)
-			if (!IsA(get_sortgroupclause_expr(lfirst(lc), aggs[i]->args), Const))
-				clauses[i] = lappend(clauses[i], lfirst(lc));
-	if (list_length(clauses[0]) != list_length(clauses[1]))
-		return false;
-	forboth(lc, clauses[0], other, clauses[1])
-	{
-		SortGroupClause *ours = lfirst_node(SortGroupClause, lc);
-		SortGroupClause *theirs = lfirst_node(SortGroupClause, other);
-		Node	   *our_expr = get_sortgroupclause_expr(ours, a->args);
-		Node	   *their_expr = get_sortgroupclause_expr(theirs, b->args);
-
-		if (ours->eqop != theirs->eqop || ours->sortop != theirs->sortop ||
-			ours->nulls_first != theirs->nulls_first ||
-			exprCollation(our_expr) != exprCollation(their_expr) ||
-			!equal(gs_plan_strip_relabel(our_expr), gs_plan_strip_relabel(their_expr)))
 			return false;
 	}
 	return true;

@@ -19,7 +19,7 @@
 #include "commands/explain.h"
 #include "executor/executor.h"
 
-#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 

@@ -30,7 +30,7 @@
 #include "optimizer/tlist.h"
 
 #include "guc.h"
-#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"

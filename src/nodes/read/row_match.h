@@ -12,7 +12,7 @@
 #include "nodes/execnodes.h"
 
 #include "nodes/common/gpunode.h"
-#include "nodes/sort/gpusort_exec.h"
+#include "nodes/read/reader.h"
 
 /* What a row has in common with the one before.  A group is a partition without peers. */
 typedef enum GsRowMatch
