@@ -40,6 +40,8 @@ check_ranks()
 {
 	awk -v root="$1" -v ranks="$2" -v headers="$(ls "$1"/*/*.h "$1"/*/*/*.h "$1"/*/*.cuh 2>/dev/null | tr '\n' ' ')" '
 	BEGIN {
+		depth = split(root, part, "/") + 1
+		top = part[1]
 		n = split(ranks, pairs, " ")
 		for (i = 1; i <= n; i++) {
 			split(pairs[i], pair, "=")
@@ -52,15 +54,15 @@ check_ranks()
 	}
 	FNR == 1 {
 		n = split(FILENAME, part, "/")
-		own = n == 2 ? "" : part[2]
+		own = n == depth ? "" : part[depth]
 		if (own != "" && !(own in rank))
 			print FILENAME ": a folder without a rank in this check"
 	}
 	/^[ \t]*#[ \t]*include[ \t]+"/ {
 		split($0, quoted, "\"")
-		split(quoted[2], part, "/")
-		to = part[1]
-		if (!((root "/" quoted[2]) in ours) || !(to in rank) || to == own)
+		split(top "/" quoted[2], part, "/")
+		to = part[depth]
+		if (!((top "/" quoted[2]) in ours) || !(to in rank) || to == own)
 			next
 		if (own == "")
 			bad = FILENAME ~ /\.h$/ && to != "device"
@@ -78,6 +80,11 @@ check_ranks()
 check_layers()
 {
 	check_ranks src "base=0 device=1 key=2 host=3 spill=3 chunk=3 service=4 client=5 feed=6 sort=7 array=7 plan=8 nodes=9 index=9 func=9 cluster=10"
+}
+
+check_node_layers()
+{
+	check_ranks src/nodes "common=0 sort=1 read=2 window=3 percentile=3 group=4 arrays=4"
 }
 
 check_cuda_layers()
@@ -478,6 +485,7 @@ check_libraries()
 }
 
 check "lower layers never include higher ones" check_layers
+check "the same in nodes/" check_node_layers
 check "the same in cuda/" check_cuda_layers
 check "the devices and temporary files know nothing of PostgreSQL" check_devices_pure
 check "the host device, the encoders and temporary files are plain C11" check_pure_c11
