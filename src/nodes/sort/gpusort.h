@@ -28,6 +28,7 @@
  * and is executed
  *
  *	  gpusort_exec.c		the executor's part
+ *	  gpusort_parallel.c	parallel mode
  *	  gpusort_explain.c		EXPLAIN's lines
  *	  gpufeed_exec.c		the executor's part of GpuSortFeed, which has no plans but a GpuSort's
  *
@@ -131,5 +132,9 @@ extern void gs_plan_forget_order(CustomScan *plan, bool nulls_first);
  * session, or nowhere (NULL), which makes all feed nodes pass rows on.
  */
 extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
+
+/* Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode; false: it does. */
+extern bool gs_gather_enter_parallel_mode(PlanState *gather);
+extern void gs_gather_leave_parallel_mode(PlanState *gather);
 
 #endif							/* GS_NODES_GPUSORT_H */

@@ -9,10 +9,6 @@
  * rows to the device, and what arrives here is only what they could not hand
  * over.
  *
- * PostgreSQL runs a plan without workers if the client asks for a number of rows, because Gather returns rows
- * while workers run, and parallel mode would have to last from one Execute message to the next.  This node
- * takes all input before it returns a row.  So it enters parallel mode for that time.
- *
  * When the device is lost and the child may run again, it is rescanned, with
  * the feed nodes told to pass all rows on, and the rows are sorted here.
  *
@@ -25,15 +21,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/tableam.h"
-#include "access/xact.h"
 #include "common/int.h"
 #include "executor/executor.h"
-#include "executor/nodeSubplan.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
-#include "storage/bufmgr.h"
 
 #include "feed/page_scan.h"
 #include "nodes/sort/gpusort.h"
@@ -216,6 +206,7 @@ put_all(GpuSortState *state)
 static GsSortStatus
 sort_all(GpuSortState *state)
 {
+	bool		entered = state->gather && gs_gather_enter_parallel_mode(state->gather);
 	GsSortStatus status;
 
 	PG_TRY();
@@ -228,83 +219,15 @@ sort_all(GpuSortState *state)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	if (entered)
+		gs_gather_leave_parallel_mode(state->gather);
 	return status;
-}
-
-/*
- * Close the scans that Gather opened for its workers and this process.  They refer to the parallel context,
- * which is gone, and Gather opens others if it is executed again.  PostgreSQL keeps the context up to the
- * query's end.
- */
-static bool
-close_parallel_scans(PlanState *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (node->plan->parallel_aware)
-		switch (nodeTag(node))
-		{
-			case T_SeqScanState:
-			case T_TidRangeScanState:
-				if (((ScanState *) node)->ss_currentScanDesc)
-					table_endscan(((ScanState *) node)->ss_currentScanDesc);
-				((ScanState *) node)->ss_currentScanDesc = NULL;
-				break;
-			case T_IndexScanState:
-				if (((IndexScanState *) node)->iss_ScanDesc)
-					index_endscan(((IndexScanState *) node)->iss_ScanDesc);
-				((IndexScanState *) node)->iss_ScanDesc = NULL;
-				break;
-			case T_IndexOnlyScanState:
-				if (BufferIsValid(((IndexOnlyScanState *) node)->ioss_VMBuffer))
-					ReleaseBuffer(((IndexOnlyScanState *) node)->ioss_VMBuffer);
-				((IndexOnlyScanState *) node)->ioss_VMBuffer = InvalidBuffer;
-				if (((IndexOnlyScanState *) node)->ioss_ScanDesc)
-					index_endscan(((IndexOnlyScanState *) node)->ioss_ScanDesc);
-				((IndexOnlyScanState *) node)->ioss_ScanDesc = NULL;
-				break;
-			default:
-				break;
-		}
-	return planstate_tree_walker(node, close_parallel_scans, context);
-}
-
-/*
- * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  Gather computes
- * what its workers need of InitPlans.  Do that before: an InitPlan may have workers as well, which would
- * be gone only when the query ends.
- */
-static bool
-enter_parallel_mode(GpuSortState *state)
-{
-	EState	   *estate = state->css.ss.ps.state;
-
-	if (state->gather == NULL || estate->es_use_parallel_mode)
-		return false;
-	ExecSetParamPlanMulti(((Gather *) state->gather->plan)->initParam, GetPerTupleExprContext(estate));
-	EnterParallelMode();
-	estate->es_use_parallel_mode = true;
-	return true;
-}
-
-/* After an error the transaction leaves parallel mode itself, and the query does not go on. */
-static void
-leave_parallel_mode(GpuSortState *state, bool entered)
-{
-	if (!entered)
-		return;
-	(void) ExecShutdownNode(state->gather);
-	(void) close_parallel_scans(state->gather, NULL);
-	state->css.ss.ps.state->es_use_parallel_mode = false;
-	ExitParallelMode();
 }
 
 /* Sort the child's rows on the CPU after the device was lost. */
 static void
 sort_again(GpuSortState *state)
 {
-	bool		entered = enter_parallel_mode(state);
-
 	if (state->feed)
 		gs_feed_set_sort(state->feed, NULL);
 
@@ -313,7 +236,6 @@ sort_again(GpuSortState *state)
 	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
 	if (sort_all(state) != GS_SORT_OK)
 		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
-	leave_parallel_mode(state, entered);
 }
 
 /*
@@ -350,7 +272,6 @@ sort_rows(GpuSortState *state)
 {
 	EState	   *estate = state->css.ss.ps.state;
 	ScanDirection direction = estate->es_direction;
-	bool		entered;
 	GsSortStatus status;
 
 	estate->es_direction = ForwardScanDirection;
@@ -365,9 +286,7 @@ sort_rows(GpuSortState *state)
 		}
 		gs_feed_set_sort(state->feed, state->sort);
 	}
-	entered = enter_parallel_mode(state);
 	status = sort_all(state);
-	leave_parallel_mode(state, entered);
 	if (status == GS_SORT_LOST)
 		sort_again(state);
 	estate->es_direction = direction;
