@@ -60,21 +60,12 @@
 #include "plan/array_calls.h"
 #include "plan/plan_walk.h"
 
-typedef struct ArrayPlanContext
-{
-	PlannedStmt *stmt;
-	bool		for_cursor;
-	bool		is_volatile;
-	bool		subplans_in_order;	/* what they do must not be done earlier */
-	int			last_node_id;
-} ArrayPlanContext;
-
 /* When will a node be asked for all its rows? */
 typedef enum Reading
 {
 	READ_PARTLY,				/* never, as far as is known */
 	READ_AS_QUERY,				/* where the executor runs the query to its end */
-	READ_WHOLLY					/* always */
+	READ_TO_END					/* always */
 } Reading;
 
 /* Where a node stands. */
@@ -85,6 +76,19 @@ typedef struct Place
 	bool		at_cursor;		/* a cursor may want to know where it stands */
 	bool		parallel;		/* below a Gather */
 } Place;
+
+typedef struct ArrayPlanContext
+{
+	PlannedStmt *stmt;
+	bool		for_cursor;
+	bool		is_volatile;
+	bool		subplans_in_order;	/* what they do must not be done earlier */
+	int			last_node_id;
+
+	/* of the node that is walked */
+	Place		place;
+	Plan	   *parent;			/* NULL: it is the topmost one */
+} ArrayPlanContext;
 
 /* An array about whose elements nothing is known has so many. */
 #define GUESSED_ELEMENTS	10.0
@@ -97,7 +101,6 @@ typedef struct Ahead
 } Ahead;
 
 static void look_below(Plan **plan, void *ahead);
-static Plan *walk(ArrayPlanContext *context, Plan *plan, Place place);
 
 /*
  * Is it worth while?
@@ -537,7 +540,7 @@ static Reading
 reading_below(const Plan *plan, Reading reading)
 {
 	if (reads_all(plan))
-		return READ_WHOLLY;
+		return READ_TO_END;
 	return reads_as_read(plan) ? reading : READ_PARTLY;
 }
 
@@ -567,48 +570,25 @@ stands_with_child(const Plan *plan)
 	}
 }
 
-typedef struct Children
+/* Where a child of a node at this place stands. */
+static Place
+place_below(Plan *plan, Place place, Plan **child)
 {
-	ArrayPlanContext *context;
-	Plan	   *parent;
-	Reading		reading;		/* the parent's */
-	Place		place;			/* of a child */
-} Children;
+	bool		stands = stands_with_child(plan);
 
-static void
-walk_child(Plan **child, void *context)
-{
-	const Children *children = context;
-	Place		place = children->place;
-
-	place.marked |= IsA(children->parent, MergeJoin) && child == &innerPlan(children->parent);
-	if (IsA(children->parent, NestLoop) &&
-		(child == &outerPlan(children->parent) || reads_all_matches((NestLoop *) children->parent)))
-		place.reading = children->reading;
-	*child = walk(children->context, *child, place);
+	if (!IsA(plan, NestLoop) || (child != &outerPlan(plan) && !reads_all_matches((NestLoop *) plan)))
+		place.reading = reading_below(plan, place.reading);
+	place.at_cursor &= stands;
+	place.marked = (place.marked && stands) || (IsA(plan, MergeJoin) && child == &innerPlan(plan));
+	place.parallel |= IsA(plan, Gather) || IsA(plan, GatherMerge);
+	return place;
 }
 
-static void
-walk_children(ArrayPlanContext *context, Plan *plan, Place place)
-{
-	Children	children = {context, plan, place.reading, place};
-	Place	   *below = &children.place;
-
-	below->reading = reading_below(plan, place.reading);
-	below->at_cursor = place.at_cursor && stands_with_child(plan);
-	below->marked = place.marked && stands_with_child(plan);
-	below->parallel = place.parallel || IsA(plan, Gather) || IsA(plan, GatherMerge);
-	gs_plan_visit_children(plan, walk_child, &children);
-}
-
+/* Put GpuArraySort around a node where it is of use. */
 static Plan *
-walk(ArrayPlanContext *context, Plan *plan, Place place)
+lift(ArrayPlanContext *context, Plan *plan, Place place)
 {
 	Place		child_place = place;
-
-	walk_children(context, plan, place);
-	if (place.marked)
-		return plan;
 
 	switch (nodeTag(plan))
 	{
@@ -659,6 +639,23 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 	return lift_above(context, plan, &place);
 }
 
+static void
+walk(Plan **plan, void *data)
+{
+	ArrayPlanContext *context = data;
+	const Place above = context->place;
+	Plan	   *parent = context->parent;
+
+	if (parent)
+		context->place = place_below(parent, above, plan);
+	context->parent = *plan;
+	gs_plan_visit_children(*plan, walk, context);
+	context->parent = parent;
+	if (!context->place.marked)
+		*plan = lift(context, *plan, context->place);
+	context->place = above;
+}
+
 /*
  * For the plan cache the planner lists all functions that are called in a plan
  * and are not built in.
@@ -681,34 +678,29 @@ gs_array_plan_may_have_calls(const PlannedStmt *stmt)
 static bool
 subplans_are_in_order(const PlannedStmt *stmt)
 {
+	Ahead		ahead = {true, true};
 	ListCell   *lc;
 
 	foreach(lc, stmt->subplans)
-	{
-		Plan	   *plan = lfirst(lc);
-
-		if (plan != NULL &&
-			!may_run_ahead(plan, (Node *) list_make2(plan->targetlist, plan->qual), true))
-			return true;
-	}
-	return false;
+		if (lfirst(lc) != NULL)
+			look_below((Plan **) &lfirst(lc), &ahead);
+	return !ahead.possible;
 }
 
 void
 gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 {
-	ArrayPlanContext context;
-	Place		top = {READ_AS_QUERY, false, true, false};
-	Place		sub = {READ_PARTLY, false, false, false};
+	ArrayPlanContext context = {.stmt = stmt};
 	ListCell   *lc;
 
-	context.stmt = stmt;
 	context.for_cursor = (cursor_options & (CURSOR_OPT_FAST_PLAN | CURSOR_OPT_SCROLL)) != 0;
 	context.is_volatile = is_volatile;
 	context.subplans_in_order = is_volatile && subplans_are_in_order(stmt);
 	context.last_node_id = gs_plan_last_node_id(stmt);
-	stmt->planTree = walk(&context, stmt->planTree, top);
+	context.place = (Place){.reading = READ_AS_QUERY, .at_cursor = true};
+	walk(&stmt->planTree, &context);
+	context.place = (Place){.reading = READ_PARTLY};
 	foreach(lc, stmt->subplans)
 		if (lfirst(lc) != NULL)
-			lfirst(lc) = walk(&context, lfirst(lc), sub);
+			walk((Plan **) &lfirst(lc), &context);
 }
