@@ -161,6 +161,22 @@ gs_plan_aggregates(const Agg *agg)
 	return result;
 }
 
+bool
+gs_agg_ignores_order(const Aggref *agg)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	if (agg->aggorder != NIL || agg->aggdistinct != NIL)
+		return true;
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg->aggfnoid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", agg->aggfnoid);
+	result = OidIsValid(((Form_pg_aggregate) GETSTRUCT(tuple))->aggcombinefn);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 Node *
 gs_plan_strip_relabel(Node *node)
 {

@@ -32,6 +32,12 @@ extern bool gs_plan_agg_is_simple(const Agg *agg);
 /* The aggregates (Aggref) in an Agg's target list and filter. */
 extern List *gs_plan_aggregates(const Agg *agg);
 
+/*
+ * May an aggregate without a sort of its own get its rows in another order?
+ * PostgreSQL does that to those that it computes in parts, in parallel.
+ */
+extern bool gs_agg_ignores_order(const Aggref *agg);
+
 /* An expression without what changes its type or collation only. */
 extern Node *gs_plan_strip_relabel(Node *node);
 

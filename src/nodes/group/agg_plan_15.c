@@ -38,7 +38,7 @@
 #include "compat.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/sort/gpusort_agg.h"
+#include "nodes/sort/gpusort_path.h"
 #include "nodes/window/gpuwindow.h"
 #include "nodes/window/gpuwindow_function.h"
 #include "plan/plan_walk.h"

@@ -40,8 +40,8 @@
 #include "utils/ruleutils.h"
 
 #include "nodes/common/aggregates.h"
-#include "nodes/read/row_match.h"
 #include "nodes/group/gpugroup.h"
+#include "nodes/read/row_match.h"
 #include "nodes/sort/gpusort_exec.h"
 
 typedef struct GpuGroupState

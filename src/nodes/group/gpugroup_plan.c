@@ -52,10 +52,9 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "nodes/sort/gpuchoice.h"
 #include "nodes/group/gpugroup.h"
+#include "nodes/sort/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/sort/gpusort_agg.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/array_calls.h"

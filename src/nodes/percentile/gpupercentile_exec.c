@@ -41,8 +41,8 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "nodes/read/row_match.h"
 #include "nodes/percentile/gpupercentile.h"
+#include "nodes/read/row_match.h"
 #include "nodes/sort/gpusort_exec.h"
 #include "plan/plan_walk.h"
 

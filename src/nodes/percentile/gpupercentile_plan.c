@@ -29,7 +29,7 @@
  * else gets the first row of each group only.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are
- * compared (gpusort_agg.c).
+ * compared (gpusort_keys.c).
  *
  * All such functions of a query must have the same order, and no other aggregate may
  * have one.
@@ -51,7 +51,7 @@
 #include "guc.h"
 #include "nodes/common/aggregates.h"
 #include "nodes/percentile/gpupercentile.h"
-#include "nodes/sort/gpusort_agg.h"
+#include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"

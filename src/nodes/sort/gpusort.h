@@ -32,8 +32,8 @@
  *	  gpusort_explain.c		EXPLAIN's lines
  *	  gpufeed_exec.c		the executor's part of GpuSortFeed, which has no plans but a GpuSort's
  *
- * gpusort_private.c, whose functions are declared here, reads and writes custom_private;
- * gpusort_agg.c knows in which order an Agg gets its rows.
+ * gpusort_keys.c, whose functions are declared here, reads and writes custom_private, and finds what the keys
+ * tell.
  *
  *-------------------------------------------------------------------------
  */
@@ -110,10 +110,25 @@ extern int	gs_plan_find_argument(const CustomScan *plan, SortGroupClause *clause
 
 /*
  * The same for several columns, adding their keys' numbers to a set.  False: one of them is no key.
- * all: the set has all keys then.
+ * all: the set has all keys.
  */
 extern bool gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **found,
 							  bool *all);
+
+/* An Agg and what is below it. */
+typedef struct GsAggInput
+{
+	const Agg  *agg;
+	const Unique *unique;		/* NULL: there is none */
+	const CustomScan *sort;		/* GpuSort */
+	Bitmapset  *grouped;		/* the sort's keys in which rows of a group are equal */
+} GsAggInput;
+
+/* False: it is no Agg of one phase whose groups are sorted or all rows, or gets its rows from no GpuSort. */
+extern bool gs_agg_read_input(GsAggInput *input, const Agg *agg);
+
+/* Are rows of a group sorted by these SortGroupClauses over an aggregate's args? */
+extern bool gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args);
 
 /* Does it return columns only, so that nobody notices what is not computed for some rows? */
 extern bool gs_plan_returns_columns(const CustomScan *plan);

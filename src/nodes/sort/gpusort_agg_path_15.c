@@ -39,7 +39,6 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "nodes/sort/gpusort_agg.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
 

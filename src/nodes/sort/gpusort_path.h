@@ -74,7 +74,7 @@ extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 /*
  * The order by these clauses over an aggregate's args as pathkeys, behind those of GROUP BY.  NIL: there is
  * nothing to sort by, or a column has no pathkey of its own, because the query makes it equal to another
- * one or to a constant.  In the finished plan that could not be seen (gpusort_agg.c).
+ * one or to a constant.  In the finished plan that could not be seen (gpusort_keys.c).
  */
 extern List *gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args);
 
@@ -175,6 +175,14 @@ extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInf
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
 extern void gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 							   const GroupPathExtraData *extra);
+
+/*
+ * Do two aggregates with DISTINCT drop the same rows, and sort in the same order?
+ * May one be given any one of equal values: does it only count them, or are equal ones the same,
+ * byte by byte?
+ */
+extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
+extern bool gs_agg_takes_any_equal(const Aggref *agg);
 #endif
 
 #endif							/* GS_GPUSORT_PATH_H */

@@ -1,11 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * gpusort_private.c
- *	  What a GpuSort's plan says: reading and writing custom_private (gpusort.h).
+ * gpusort_keys.c
+ *	  What a GpuSort's plan says (gpusort.h): reading and writing custom_private, and what its keys tell the
+ *	  node above.
  *
  * A GpuSortFeed's custom_private is a copy of that of the GpuSort above it.
  *
- * Tests: regress/plans, regress/explain
+ * Nothing is assumed of how the plan came about.  Operators and collations are compared as well as columns,
+ * because one equality takes values for equal that another one does not.
+ *
+ * Tests: regress/plans, regress/explain, regress/aggregates, regress/aggregates_grouped
  *
  *-------------------------------------------------------------------------
  */
@@ -159,17 +163,20 @@ gs_plan_find_argument(const CustomScan *plan, SortGroupClause *clause, List *arg
 bool
 gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **found, bool *all)
 {
+	bool		are_keys = true;
+
 	for (int i = 0; i < columns->n; i++)
 	{
 		int			key = gs_plan_find_key(plan, columns->attnos[i], columns->operators[i],
 										   columns->collations[i]);
 
 		if (key < 0)
-			return false;
-		*found = bms_add_member(*found, key);
+			are_keys = false;
+		else
+			*found = bms_add_member(*found, key);
 	}
 	*all = bms_num_members(*found) == gs_plan_read(plan).n;
-	return true;
+	return are_keys;
 }
 
 bool
@@ -180,5 +187,68 @@ gs_plan_returns_columns(const CustomScan *plan)
 	foreach(lc, plan->scan.plan.targetlist)
 		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
 			return false;
+	return true;
+}
+
+bool
+gs_agg_read_input(GsAggInput *input, const Agg *agg)
+{
+	const Plan *child = outerPlan(agg);
+	GsColumns	groups;
+	bool		all;
+
+	if (!gs_plan_agg_is_simple(agg))
+		return false;
+	memset(input, 0, sizeof(*input));
+	input->agg = agg;
+	if (IsA(child, Unique))
+	{
+		input->unique = (const Unique *) child;
+		child = outerPlan(child);
+	}
+	if (!gs_node_is(child, &gs_sort_node))
+		return false;
+	input->sort = (const CustomScan *) child;
+	groups = gs_columns_of_groups(&agg->plan);
+	(void) gs_plan_find_keys(input->sort, &groups, &input->grouped, &all);
+	return true;
+}
+
+/*
+ * Rows of a group are equal in the columns of GROUP BY.  So the GpuSort's first columns may be any of these,
+ * and its next ones must be the aggregate's.
+ */
+bool
+gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
+{
+	const GsColumns keys = gs_plan_read(input->sort);
+	int			i = 0;
+	ListCell   *lc;
+
+	while (bms_is_member(i, input->grouped))
+		i++;
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, args);
+		Oid			collation = exprCollation(expr);
+		int			key;
+
+		if (IsA(expr, Const))
+			continue;
+		/* its equality says less than an operator that compares bytes, as ~<~ */
+		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
+			return false;
+		key = gs_plan_find_argument(input->sort, clause, args);
+		if (key < 0)
+			return false;
+		/* rows that are equal in all columns before are equal in it */
+		if (key < i || bms_is_member(key, input->grouped))
+			continue;
+		if (key > i || clause->sortop != keys.operators[i] || collation != keys.collations[i] ||
+			clause->nulls_first != keys.nulls_first[i])
+			return false;
+		i++;
+	}
 	return true;
 }
