@@ -506,7 +506,7 @@ perform_device(GsSort *sort)
 }
 
 GsSortStatus
-gs_sort_perform(GsSort *sort, bool in_one_go)
+gs_sort_perform(GsSort *sort, bool to_end)
 {
 	GsSortStatus status;
 	MemoryContext old;
@@ -536,7 +536,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, in_one_go);
+		sort->rows = gs_rows_of_session(sort->client, to_end);
 		sort->first_of_equal = sort->keep.unique &&
 			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);

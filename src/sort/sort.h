@@ -124,8 +124,8 @@ extern void gs_sort_lower_limit(GsSort *sort);
 /* Where this process feeds rows to the device, and what their keys are; NULL: it does not feed now. */
 extern GsFeeder *gs_sort_feeder(const GsSort *sort, const GsKeyDesc **desc);
 
-/* in_one_go: rows will be got to the end without a rest, unlike a cursor's. */
-extern GsSortStatus gs_sort_perform(GsSort *sort, bool in_one_go);
+/* to_end: rows will be got to the end without a rest, unlike a cursor's. */
+extern GsSortStatus gs_sort_perform(GsSort *sort, bool to_end);
 extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
 
 /*

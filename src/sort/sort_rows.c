@@ -50,7 +50,7 @@ gs_rows_of_array(const GsLocalRow *array, uint64 n)
 }
 
 GsRows *
-gs_rows_of_session(GsClient *client, bool in_one_go)
+gs_rows_of_session(GsClient *client, bool to_end)
 {
 	GsRows	   *rows = palloc0(sizeof(GsRows));
 	const GsSession *session = gs_client_session(client);
@@ -60,7 +60,7 @@ gs_rows_of_session(GsClient *client, bool in_one_go)
 	rows->client = client;
 	rows->n_pages = session->n_pages;
 	rows->current = -1;
-	rows->in_one_go = in_one_go;
+	rows->to_end = to_end;
 	for (int i = 0; i < lengthof(rows->slots); i++)
 		rows->slots[i].chunk = -1;
 	return rows;
@@ -229,7 +229,7 @@ static bool
 may_read_in_place(GsRows *rows)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	bool		wanted = rows->in_one_go && rows->opened != 0 &&
+	bool		wanted = rows->to_end && rows->opened != 0 &&
 		!TimestampDifferenceExceeds(rows->opened, now, GS_SLOW_PAGE_MS);
 
 	rows->opened = now;
@@ -388,7 +388,7 @@ find_page(GsRows *rows, int64 rank)
 		/* a reader that may rest has not shown yet that it reads on */
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
-			status = open_page(rows, rows->sought.page, true, rows->in_one_go ? GS_PAGES_AHEAD : 0);
+			status = open_page(rows, rows->sought.page, true, rows->to_end ? GS_PAGES_AHEAD : 0);
 		rows->page_rank = rows->sought.page_rank;
 	}
 	while (status == GS_CLIENT_OK && rank >= rows->page_rank + rows->n_in_page)

@@ -62,7 +62,7 @@ typedef struct GsRows
 	uint32		range;			/* the one at hand; pages are counted in it */
 	uint64		n_pages;
 	GsPageSlot	slots[GS_PAGES_AHEAD + 1];
-	bool		in_one_go;		/* they are read to the end without a rest */
+	bool		to_end;			/* they are read to the end without a rest */
 	bool		promised;		/* the session has a chunk for the current page */
 	TimestampTz opened;			/* when the current page was */
 	char	   *own;			/* for a copy of a page; NULL until needed */
@@ -79,10 +79,10 @@ typedef struct GsRows
 } GsRows;
 
 /*
- * Both allocate in CurrentMemoryContext.  in_one_go: the caller will read on to the end, or
+ * Both allocate in CurrentMemoryContext.  to_end: the caller will read on to the end, or
  * close the session; it will not rest in between and keep its place, as a cursor does.
  */
-extern GsRows *gs_rows_of_session(GsClient *client, bool in_one_go);
+extern GsRows *gs_rows_of_session(GsClient *client, bool to_end);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
 

@@ -79,7 +79,7 @@ typedef enum GsPlanSetting
 	GS_PLAN_FLAGS,				/* GS_PLAN_FLAG_ below */
 	GS_PLAN_UNIQUE,				/* GsSortKeep.unique */
 	GS_PLAN_COUNTED,			/* GsSortKeep.counted */
-	GS_PLAN_BOUND,				/* GsSortKeep.limit; 0: not known */
+	GS_PLAN_BOUND,				/* GsSortKeep.limit; 0: not known, or beyond INT_MAX */
 	GS_PLAN_GROUP_COLS,			/* GsSortKeep.group_cols, */
 	GS_PLAN_GROUP_FIRST,		/* group_first, */
 	GS_PLAN_GROUP_TIES,			/* group_ties */
