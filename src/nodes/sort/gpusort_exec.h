@@ -10,9 +10,7 @@
 
 #include "commands/explain.h"
 #include "executor/executor.h"
-#include "executor/instrument.h"
 
-#include "device/device.h"
 #include "sort/sort.h"
 
 /* The sort of a GpuSort that has returned a row; NULL: it does not have it any more. */
