@@ -6,8 +6,8 @@
  * A table is one block of memory without pointers, so processes share it, and a GPU has a copy.
  *
  * A device makes the keys of most texts.  A feeder finds out by a text's bytes whether it does, and how long
- * the key is at most: gs_text_key_bound().  The bound of a text is the sum of its characters' bounds, so a
- * byte of ASCII costs the feeder an addition.
+ * the key is at most: gs_text_key_bound().  The bound of a text is the sum of its characters' bounds.
+ * text_bound.c counts the characters of ASCII by class, 16 at once.
  *
  * A key has levels.  A byte ends each level.  Behind the first level, counts stand for runs of the common
  * weight, as in ICU's sort keys.  A count goes down from the highest byte of a range if a greater weight
@@ -56,12 +56,6 @@
 #define GS_BOUND_TEXT			0x4000
 #define GS_BOUND_HARD			0x8000
 
-/*
- * In GsTextTable.quick: a text must be looked at once more.  Bounds of other texts do not add up to it, if
- * these are in rows of GS_TUPLE_MAX_BYTES.
- */
-#define GS_BOUND_WIDE			(1u << 24)
-
 /* The greatest bound.  Characters that add more are HARD. */
 #define GS_BOUND_MAX			(64 * 16)
 
@@ -71,6 +65,15 @@ typedef enum GsTextTableKind
 	GS_TEXT_ICU
 } GsTextTableKind;
 
+/* Classes of printable ASCII whose bounds are about the same in most tables. */
+typedef enum GsTextClass
+{
+	GS_TEXT_SMALL,				/* letters and digits */
+	GS_TEXT_CAPITAL,
+	GS_TEXT_SIGN,				/* all others */
+	GS_TEXT_CLASSES
+} GsTextClass;
+
 /* The first part of a table. */
 typedef struct GsTextTable
 {
@@ -78,9 +81,10 @@ typedef struct GsTextTable
 	uint8_t		kind;			/* a GsTextTableKind */
 	uint8_t		levels;			/* of keys */
 	bool		for_devices;	/* bounds are set */
+	bool		utf8;			/* no byte from 80 on is a character */
+	bool		plain;			/* classes are set: printable ASCII has no flags but SECOND, and no pairs */
 	uint16_t	max_bytes;		/* the most bytes of keys that devices make, without the text behind them */
-	uint32_t	quick[256];		/* bounds of characters of one byte; with WIDE if they have flags other than
-								 * SECOND.  It alone: the byte begins a longer character */
+	uint16_t	classes[GS_TEXT_CLASSES];	/* the greatest bound of printable ASCII in each class */
 	uint16_t	narrow[256];	/* bounds of characters of one byte */
 	uint16_t	wide[4096];		/* bounds of longer ones, by six bits of each of the first two bytes */
 
@@ -106,86 +110,26 @@ gs_text_wide(uint8_t first, uint8_t second)
 	return (first & 0x3fu) << 6 | (second & 0x3fu);
 }
 
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
 /* Adds to the bound of a character, or of all that share it: the greater one, and all flags. */
-static inline void
-gs_text_add_bound(GsTextTable *table, const uint8_t *character, size_t len, uint32_t bound)
-{
-	uint16_t   *at = len > 1 ? &table->wide[gs_text_wide(character[0], character[1])] :
-		&table->narrow[character[0]];
-	uint32_t	bytes = *at & GS_BOUND_BYTES;
+extern void gs_text_add_bound(GsTextTable *table, const uint8_t *character, size_t len, uint32_t bound);
 
-	if (bytes < (bound & GS_BOUND_BYTES))
-		bytes = bound & GS_BOUND_BYTES;
-	*at = (uint16_t) (((*at | bound) & ~(uint32_t) GS_BOUND_BYTES) | bytes);
+/* Once all bounds are set: devices may make keys. */
+extern void gs_text_offer(GsTextTable *table, bool utf8, uint16_t max_bytes);
+
+/*
+ * The most bytes of a text's key, by a table for devices.  len is at most GS_TUPLE_MAX_BYTES.
+ * 0: a device may be unable to make the key.
+ */
+extern uint32_t gs_text_key_bound(const GsTextTable *table, const uint8_t *text, uint32_t len);
+
+#ifdef __cplusplus
 }
-
-/* Once all bounds are set: devices may make keys.  utf8: no byte from 80 on is a character. */
-static inline void
-gs_text_offer(GsTextTable *table, bool utf8, uint16_t max_bytes)
-{
-	const uint32_t plain = GS_BOUND_BYTES | GS_BOUND_SECOND;
-
-	for (uint32_t byte = 0; byte < 256; byte++)
-	{
-		uint32_t	bound = table->narrow[byte];
-
-		if (utf8 && byte >= 0x80)
-			table->quick[byte] = GS_BOUND_WIDE;
-		else
-			table->quick[byte] = (bound & ~plain) == 0 ? bound & GS_BOUND_BYTES : bound | GS_BOUND_WIDE;
-	}
-	table->for_devices = true;
-	table->max_bytes = max_bytes;
-}
-
-/* The same as gs_text_key_bound(), of any text. */
-static inline uint32_t
-gs_text_key_bound_wide(const GsTextTable *table, const uint8_t *text, uint32_t len)
-{
-	uint32_t	sum = 0;
-	uint32_t	flags = 0;
-	uint8_t		last = 0;
-
-	for (uint32_t at = 0; at < len;)
-	{
-		uint8_t		byte = text[at];
-		uint32_t	bound = table->narrow[byte];
-
-		if (gs_text_is_pair(table, last, byte))
-			return 0;
-		last = byte;
-		if (table->quick[byte] != GS_BOUND_WIDE)
-			at++;
-		else if (at + 1 < len)
-		{
-			bound = table->wide[gs_text_wide(byte, text[at + 1])];
-			at += byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-		}
-		else
-			return 0;
-		sum += bound & GS_BOUND_BYTES;
-		flags |= bound;
-	}
-	sum = sum / 16 + GS_TEXT_KEY_ENDS;
-	if ((flags & GS_BOUND_HARD) != 0 || sum > table->max_bytes ||
-		((flags & GS_BOUND_FIRST) != 0 && (flags & GS_BOUND_SECOND) != 0))
-		return 0;
-	return sum + (flags & GS_BOUND_TEXT ? len + 1 : 0);
-}
-
-/* The most bytes of a text's key, by a table for devices.  0: a device may be unable to make it. */
-static inline uint32_t
-gs_text_key_bound(const GsTextTable *table, const uint8_t *text, uint32_t len)
-{
-	uint64_t	sum = 0;
-
-	for (uint32_t i = 0; i < len; i++)
-		sum += table->quick[text[i]];
-	if (sum >= GS_BOUND_WIDE)
-		return gs_text_key_bound_wide(table, text, len);
-	sum = sum / 16 + GS_TEXT_KEY_ENDS;
-	return sum <= table->max_bytes ? (uint32_t) sum : 0;
-}
+#endif
 
 /* Bytes that stand for runs of the common weight. */
 typedef struct GsTextCounts
