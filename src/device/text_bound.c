@@ -19,16 +19,19 @@
 #define LANES		16
 
 /* Longer texts might overflow a lane's count. */
-#define MAX_PLAIN	(LANES * 126)
+#define MAX_PLAIN	(LANES * 127)
+
+/* No page of memory is smaller. */
+#define MEMORY_PAGE	4096
 
 /* The vectors of GCC and clang.  A comparison sets a lane to -1 where it holds, and to 0 elsewhere. */
 typedef int8_t Lanes __attribute__((vector_size(LANES)));
 typedef uint64_t Halves __attribute__((vector_size(LANES)));
 
-/* From &last_lanes[n] on: the last n lanes are set. */
-static const int8_t last_lanes[2 * LANES] = {
-	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1
+/* From &first_lanes[LANES - n] on: the first n lanes are set. */
+static const int8_t first_lanes[2 * LANES] = {
+	-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 };
 
 typedef struct Counts
@@ -47,40 +50,34 @@ count_lanes(Counts *counts, Lanes lanes, Lanes counted)
 
 	counts->small -= small & counted;
 	counts->capital -= capital & counted;
-	counts->other |= (lanes < ' ') | (lanes > '~');
+	counts->other |= ((lanes < ' ') | (lanes > '~')) & counted;
 }
 
-/* Counts the characters of a text of at least 8 bytes and at most MAX_PLAIN. */
-static inline Counts
+/*
+ * May the last lanes be read?  Some of their bytes are behind the text.  That is harmless if they are in the
+ * same page of memory as the text's last bytes.
+ */
+static inline bool
+last_lanes_are_readable(const uint8_t *text, uint32_t len)
+{
+	return len > 0 && (uintptr_t) (text + (len - 1) / LANES * LANES) % MEMORY_PAGE <= MEMORY_PAGE - LANES;
+}
+
+/* Counts the characters of a text, up to MAX_PLAIN. */
+__attribute__((no_sanitize_address)) static Counts
 count_characters(const uint8_t *text, uint32_t len)
 {
-	const Lanes all = ~(Lanes){0};
 	Counts		counts = {{0}, {0}, {0}};
 	Lanes		lanes;
 	Lanes		counted;
 
-	for (uint32_t at = LANES; at <= len; at += LANES)
+	for (; len > LANES; text += LANES, len -= LANES)
 	{
-		memcpy(&lanes, text + at - LANES, LANES);
-		count_lanes(&counts, lanes, all);
+		memcpy(&lanes, text, LANES);
+		count_lanes(&counts, lanes, ~(Lanes){0});
 	}
-	if (len >= LANES)
-	{
-		memcpy(&lanes, text + len - LANES, LANES);
-		memcpy(&counted, last_lanes + len % LANES, LANES);
-	}
-	else
-	{
-		uint64_t	first;
-		uint64_t	last;
-
-		/* the first half counts the bytes that both halves have */
-		memcpy(&first, text, sizeof(first));
-		memcpy(&last, text + len - sizeof(last), sizeof(last));
-		lanes = (Lanes) (Halves){first, last};
-		memcpy(&counted, last_lanes + len - sizeof(last), LANES);
-		counted |= (Lanes) (Halves){UINT64_MAX, 0};
-	}
+	memcpy(&lanes, text, LANES);
+	memcpy(&counted, first_lanes + LANES - len, LANES);
 	count_lanes(&counts, lanes, counted);
 	return counts;
 }
@@ -110,9 +107,8 @@ read_plain(const GsTextTable *table, const uint8_t *text, uint32_t len, uint32_t
 	Counts		counts = count_characters(text, len);
 	uint32_t	n_small = sum_of_lanes(counts.small);
 	uint32_t	n_capital = sum_of_lanes(counts.capital);
-	uint64_t	other[2];
+	Halves		other = (Halves) counts.other;
 
-	memcpy(other, &counts.other, LANES);
 	if ((other[0] | other[1]) != 0)
 		return false;
 	add_class(table, GS_TEXT_SMALL, n_small, sum, flags);
@@ -156,7 +152,7 @@ gs_text_key_bound(const GsTextTable *table, const uint8_t *text, uint32_t len)
 	uint32_t	sum = 0;
 	uint32_t	flags = 0;
 
-	if (!(table->plain && len >= LANES / 2 && len <= MAX_PLAIN &&
+	if (!(table->plain && len <= MAX_PLAIN && last_lanes_are_readable(text, len) &&
 		  read_plain(table, text, len, &sum, &flags)) &&
 		!read_characters(table, text, len, &sum, &flags))
 		return 0;
@@ -165,13 +161,6 @@ gs_text_key_bound(const GsTextTable *table, const uint8_t *text, uint32_t len)
 		((flags & GS_BOUND_FIRST) != 0 && (flags & GS_BOUND_SECOND) != 0))
 		return 0;
 	return sum + (flags & GS_BOUND_TEXT ? len + 1 : 0);
-}
-
-/* Where a character has its bound. */
-static uint16_t *
-bound_of(GsTextTable *table, const uint8_t *character, size_t len)
-{
-	return len > 1 ? &table->wide[gs_text_wide(character[0], character[1])] : &table->narrow[character[0]];
 }
 
 /* The greater one of two bounds, with the flags of both. */
@@ -187,7 +176,8 @@ greater_bound(uint32_t a, uint32_t b)
 void
 gs_text_add_bound(GsTextTable *table, const uint8_t *character, size_t len, uint32_t bound)
 {
-	uint16_t   *at = bound_of(table, character, len);
+	uint16_t   *at = len > 1 ? &table->wide[gs_text_wide(character[0], character[1])] :
+		&table->narrow[character[0]];
 
 	*at = greater_bound(*at, bound);
 }

@@ -371,8 +371,8 @@ check_sample(GsIndexStream *stream, IndexTuple *tuples, int n)
 {
 	int			key;
 
-	for (int i = 1; i < n; i++)
-		if (gs_key_sample(&stream->sampled) && is_behind(stream, tuples[i - 1], tuples[i], &key))
+	for (int i = 0; (i = gs_key_sample(&stream->sampled, i + 1, n)) < n;)
+		if (is_behind(stream, tuples[i - 1], tuples[i], &key))
 		{
 			gs_key_distrust(stream->desc, key);
 			stream->reason = GS_FALLBACK_ORDER;

@@ -175,10 +175,10 @@ extern void gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool ind
 extern bool gs_key_has_labels(const GsKeyDesc *desc);
 
 /*
- * Is the next row of the sample?  Rows of the sample are compared with their neighbours, if keys hold libc
- * text.  *n counts rows, from 0.
+ * Returns the first row of the sample among rows from first to last - 1, or last.  Rows of the sample are
+ * compared with their neighbours, if keys hold libc text.  *n counts the rows up to the returned one.
  */
-extern bool gs_key_sample(uint32 *n);
+extern int	gs_key_sample(uint32 *n, int first, int last);
 
 /*
  * The sample was out of order: from now on no sort trusts the libc collation of a column of the sort, from 0;

@@ -363,12 +363,18 @@ gs_key_has_labels(const GsKeyDesc *desc)
 }
 
 /* The first hundred rows, then one in 256. */
-bool
-gs_key_sample(uint32 *n)
+int
+gs_key_sample(uint32 *n, int first, int last)
 {
-	uint32		row = (*n)++;
+	int			skipped = *n < 100 || gs_guc_check_order ? 0 : (int) (-*n % 256);
 
-	return row < 100 || row % 256 == 0 || gs_guc_check_order;
+	if (first >= last || skipped >= last - first)
+	{
+		*n += (uint32) Max(last - first, 0);
+		return last;
+	}
+	*n += (uint32) skipped + 1;
+	return first + skipped;
 }
 
 void

@@ -57,7 +57,7 @@ gs_sample_page(GsSort *sort)
 {
 	int			n = gs_rows_new_page(sort->rows);
 
-	for (int i = 1; i < n; i++)
+	for (int i = 0; (i = gs_key_sample(&sort->sampled, i + 1, n)) < n;)
 	{
 		uint32		before;
 		uint32		flags;
@@ -65,8 +65,6 @@ gs_sample_page(GsSort *sort)
 		const char *row;
 		const char *next;
 
-		if (likely(!gs_key_sample(&sort->sampled)))
-			continue;
 		row = gs_rows_of_page(sort->rows, i - 1, &before);
 		next = gs_rows_of_page(sort->rows, i, &flags);
 		if (!is_comparable(before, flags) || !is_behind(sort, row, next, &column))
@@ -86,14 +84,13 @@ gs_sample_page(GsSort *sort)
 bool
 gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n)
 {
-	for (uint64 i = 1; i < n; i++)
+	/* a process sorts few rows by itself */
+	for (int i = 0; (i = gs_key_sample(&sort->sampled, i + 1, (int) n)) < (int) n;)
 	{
 		const char *row = (const char *) (rows[i - 1] & ~(GsLocalRow) GS_ENTRY_FLAGS);
 		const char *next = (const char *) (rows[i] & ~(GsLocalRow) GS_ENTRY_FLAGS);
 		int			column;
 
-		if (likely(!gs_key_sample(&sort->sampled)))
-			continue;
 		if (!is_comparable((uint32) rows[i - 1] & GS_ENTRY_FLAGS, (uint32) rows[i] & GS_ENTRY_FLAGS) ||
 			!is_behind(sort, row, next, &column))
 			continue;
