@@ -134,53 +134,32 @@ gs_sort_kind_name(GsSortKind kind)
 const char *
 gs_fallback_name(GsFallback reason)
 {
-	switch (reason)
-	{
-		case GS_FALLBACK_SERVICE:
-			return "service not running";
-		case GS_FALLBACK_STAGING:
-			return "staging memory exhausted";
-		case GS_FALLBACK_MEMORY:
-			return "device memory exhausted";
-		case GS_FALLBACK_ROLE:
-			return "role memory exhausted";
-		case GS_FALLBACK_FILES:
-			return "temp_file_limit reached";
-		case GS_FALLBACK_DESCRIPTORS:
-			return "too many open files";
-		case GS_FALLBACK_LOST:
-			return "device lost";
-		case GS_FALLBACK_ORDER:
-			return "order not trusted";
-		case GS_FALLBACK_KEYS:
-			return "columns are not supported";
-		case GS_FALLBACK_NO_KEY:
-			return "rows have no keys";
-		case GS_FALLBACK_REFUSED:
-			return "device refused rows";
-		case GS_FALLBACK_NONE:
-		case GS_FALLBACK_COUNT:
-			break;
-	}
-	return "none";
+	static const char *const names[GS_FALLBACK_COUNT] = {
+		[GS_FALLBACK_SERVICE] = "service not running",
+		[GS_FALLBACK_STAGING] = "staging memory exhausted",
+		[GS_FALLBACK_MEMORY] = "device memory exhausted",
+		[GS_FALLBACK_ROLE] = "role memory exhausted",
+		[GS_FALLBACK_FILES] = "temp_file_limit reached",
+		[GS_FALLBACK_DESCRIPTORS] = "too many open files",
+		[GS_FALLBACK_LOST] = "device lost",
+		[GS_FALLBACK_ORDER] = "order not trusted",
+		[GS_FALLBACK_KEYS] = "columns are not supported",
+		[GS_FALLBACK_NO_KEY] = "rows have no keys",
+		[GS_FALLBACK_REFUSED] = "device refused rows"
+	};
+
+	return (uint32) reason < GS_FALLBACK_COUNT ? names[reason] : "none";
 }
 
 const char *
 gs_refusal_name(GsRefusal reason)
 {
-	switch (reason)
-	{
-		case GS_REFUSE_TYPE:
-			return "type is not supported";
-		case GS_REFUSE_COLLATION:
-			return "collation is not supported";
-		case GS_REFUSE_OPCLASS:
-			return "operator class is not supported";
-		case GS_REFUSE_SERVICE:
-			return "service not running";
-		case GS_REFUSE_NONE:
-		case GS_REFUSE_COUNT:
-			break;
-	}
-	return "none";
+	static const char *const names[GS_REFUSE_COUNT] = {
+		[GS_REFUSE_TYPE] = "type is not supported",
+		[GS_REFUSE_COLLATION] = "collation is not supported",
+		[GS_REFUSE_OPCLASS] = "operator class is not supported",
+		[GS_REFUSE_SERVICE] = "service not running"
+	};
+
+	return (uint32) reason < GS_REFUSE_COUNT ? names[reason] : "none";
 }

@@ -7,10 +7,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "src/base is plain C and must not see postgres.h"
-#endif
-
 #include <inttypes.h>
 #include <limits.h>
 #include <sched.h>

@@ -39,10 +39,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "src/base is plain C and must not see postgres.h"
-#endif
-
 #include "base/string_sort.h"
 
 #define INSERTION_MAX 16

@@ -16,10 +16,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "src/base is plain C and must not see postgres.h"
-#endif
-
 #include <signal.h>
 #include <stdlib.h>
 

@@ -7,61 +7,42 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "src/device is plain C and must not see postgres.h"
-#endif
-
 #include "device/device.h"
 
 /* For log lines: "could not sort on the device: <name>". */
 const char *
 gs_status_name(GsStatus status)
 {
-	switch (status)
-	{
-		case GS_OK:
-			return "success";
-		case GS_PENDING:
-			return "pending";
-		case GS_NO_DEVICE:
-			return "no such device";
-		case GS_NO_MEMORY:
-			return "out of device memory";
-		case GS_CANCELLED:
-			return "cancelled";
-		case GS_DEVICE_LOST:
-			return "device lost";
-		case GS_INVALID:
-			return "invalid call";
-		case GS_INTERNAL:
-			return "internal device error";
-	}
-	return "unknown status";
+	static const char *const names[] = {
+		[GS_OK] = "success",
+		[GS_PENDING] = "pending",
+		[GS_NO_DEVICE] = "no such device",
+		[GS_NO_MEMORY] = "out of device memory",
+		[GS_CANCELLED] = "cancelled",
+		[GS_DEVICE_LOST] = "device lost",
+		[GS_INVALID] = "invalid call",
+		[GS_INTERNAL] = "internal device error"
+	};
+
+	return (uint32_t) status <= GS_INTERNAL ? names[status] : "unknown status";
 }
 
 uint32_t
 gs_elem_bytes(GsElem elem)
 {
-	switch (elem)
-	{
-		case GS_ELEM_NONE:
-			break;
-		case GS_ELEM_UINT1:
-			return 1;
-		case GS_ELEM_INT2:
-			return 2;
-		case GS_ELEM_INT4:
-		case GS_ELEM_UINT4:
-		case GS_ELEM_FLOAT4:
-			return 4;
-		case GS_ELEM_INT8:
-		case GS_ELEM_UINT8:
-		case GS_ELEM_FLOAT8:
-			return 8;
-		case GS_ELEM_BYTES16:
-			return 16;
-	}
-	return 0;
+	static const uint8_t bytes[GS_N_ELEMS] = {
+		[GS_ELEM_UINT1] = 1,
+		[GS_ELEM_INT2] = 2,
+		[GS_ELEM_INT4] = 4,
+		[GS_ELEM_UINT4] = 4,
+		[GS_ELEM_FLOAT4] = 4,
+		[GS_ELEM_INT8] = 8,
+		[GS_ELEM_UINT8] = 8,
+		[GS_ELEM_FLOAT8] = 8,
+		[GS_ELEM_BYTES16] = 16
+	};
+
+	return (uint32_t) elem < GS_N_ELEMS ? bytes[elem] : 0;
 }
 
 const char *

@@ -26,10 +26,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "libc_put.c is plain C and must not see postgres.h"
-#endif
-
 #include <stdlib.h>
 #include <string.h>
 

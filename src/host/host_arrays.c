@@ -23,10 +23,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "src/host is plain C and must not see postgres.h"
-#endif
-
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -38,10 +38,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "src/host is plain C and must not see postgres.h"
-#endif
-
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>

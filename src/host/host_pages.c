@@ -12,10 +12,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "src/host is plain C and must not see postgres.h"
-#endif
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,10 +3,9 @@
  * key_array.c
  *	  Writing arrays.
  *
- * array_cmp() compares elements in storage order as far as the shorter array
- * goes, NULL equal to NULL and above all else; then the numbers of elements;
- * then the numbers of dimensions, each dimension's length, each lower bound.
- * The same as bytes:
+ * array_cmp() compares the elements in storage order, up to the length of the shorter array.  NULL equals
+ * NULL, and is above all else.  It then compares the numbers of elements, the numbers of dimensions, the
+ * length of each dimension and each lower bound.  The same as bytes:
  *
  *		each element		01 and its own encoding; 02 where it is NULL
  *		end					00
@@ -15,16 +14,14 @@
  *							elements tell
  *		lower bounds		int32 each
  *
- * Encodings of floats leave codes free below -infinity and above NaN, so
- * arrays of them do without the byte before the element: all zeroes are the
- * end, all ones are NULL, as wide as an element is.
+ * Encodings of floats leave codes free below -infinity and above NaN. So arrays of floats need no byte
+ * before each element.  All zeroes are the end, and all ones are NULL, each as wide as an element.
  *
- * Every encoding of an element ends by itself, and so does this one:
- * elements may themselves be arrays, through a domain.  order/key_check.c reads arrays
- * of text under libc collations.
+ * Every encoding of an element ends by itself, and so does this one.  So elements may be arrays, through a
+ * domain.
  *
- * An array with a short header is copied to where it is aligned.  It cannot
- * be large, and most small arrays come so from a table.
+ * An array with a short header is copied to an aligned place.  Most small arrays in a table have a short
+ * header.
  *
  * Tests: regress/keys_arrays
  *
@@ -36,6 +33,11 @@
 #include "utils/array.h"
 
 #include "key/key_value.h"
+
+/* Marks before elements, and behind the last one. */
+#define ARRAY_END		0x00
+#define ARRAY_VALUE		0x01
+#define ARRAY_NULL		0x02
 
 /* Bytes of the longest tail: the end, dimensions, lengths, lower bounds. */
 #define ARRAY_TAIL_MAX		(sizeof(uint64) + 1 + MAXDIM * 2 * sizeof(uint32))
@@ -72,8 +74,8 @@ fetch_array(Datum value, ShortArray *space)
 }
 
 /*
- * Elements of a fixed width without NULLs, for which there is room.  Integers and floats have
- * loops of their own, which take a quarter of the time.  Returns what follows them in the array.
+ * Writes elements of a fixed width, without NULLs.  There is room for them.  Integers and floats have loops
+ * of their own, which take a quarter of the time.  Returns the end of the elements in the array.
  */
 static const char *
 put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *dst)
@@ -85,7 +87,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 		case GS_KEY_INT32:
 			for (int i = 0; i < n; i++)
 			{
-				*dst++ = GS_KEY_ARRAY_VALUE;
+				*dst++ = ARRAY_VALUE;
 				gs_key_put_int32(dst, ((const int32 *) data)[i]);
 				dst += sizeof(int32);
 			}
@@ -93,7 +95,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 		case GS_KEY_INT64:
 			for (int i = 0; i < n; i++)
 			{
-				*dst++ = GS_KEY_ARRAY_VALUE;
+				*dst++ = ARRAY_VALUE;
 				gs_key_put_int64(dst, ((const int64 *) data)[i]);
 				dst += sizeof(int64);
 			}
@@ -111,7 +113,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 	}
 	for (int i = 0; i < n; i++)
 	{
-		*dst++ = GS_KEY_ARRAY_VALUE;
+		*dst++ = ARRAY_VALUE;
 		gs_key_put_fixed(col, fetch_att(data, element->typbyval, element->typlen), dst);
 		dst += col->width;
 		data = att_addlength_pointer(data, element->typlen, data);
@@ -120,7 +122,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 	return data;
 }
 
-/* The same without room for all of them; width: of an element. */
+/* The same where not all elements fit. width: bytes of an element. */
 static bool
 put_first_elements(const GsKeyElement *element, const char *data, size_t width, uint8 **at,
 				   const uint8 *end)
@@ -140,8 +142,8 @@ put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 *
 			 const uint8 *end)
 {
 	static const uint8 null_float[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-	static const uint8 null_mark = GS_KEY_ARRAY_NULL;
-	static const uint8 value_mark = GS_KEY_ARRAY_VALUE;
+	static const uint8 null_mark = ARRAY_NULL;
+	static const uint8 value_mark = ARRAY_VALUE;
 	const uint8 *bitmap = ARR_NULLBITMAP(array);
 	const char *data = ARR_DATA_PTR(array);
 	bool		marked = !is_float(&element->column);
@@ -172,7 +174,7 @@ put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end)
 	size_t		len = end_width;
 	int			n_dims = ARR_NDIM(array);
 
-	memset(tail, GS_KEY_ARRAY_END, end_width);
+	memset(tail, ARRAY_END, end_width);
 	tail[len++] = (uint8) n_dims;
 	for (int i = 0; n_dims > 1 && i < n_dims; i++)
 	{
@@ -184,7 +186,6 @@ put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end)
 		gs_key_put_int32(tail + len, ARR_LBOUND(array)[i]);
 		len += sizeof(int32);
 	}
-	Assert(len == end_width + gs_key_array_tail(n_dims));
 	return gs_key_append(at, end, tail, len);
 }
 

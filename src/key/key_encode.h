@@ -254,13 +254,8 @@ static inline bool
 gs_key_put_text(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 				size_t *written)
 {
-	if (len >= room)
-	{
-		gs_key_copy(dst, src, room);
-		*written = room;
+	if (!gs_key_put_bytes(dst, room, src, len, written) || len == room)
 		return false;
-	}
-	gs_key_copy(dst, src, len);
 	dst[len] = 0;
 	*written = len + 1;
 	return true;
@@ -290,24 +285,15 @@ gs_key_put_escaped(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 
 		/* 00, then 01 for a NUL of the value and 00 for its end */
 		if (used < room)
-			dst[used++] = 0;
-		else
+			dst[used] = 0;
+		if (used + 1 < room)
+			dst[used + 1] = nul != NULL ? 1 : 0;
+		if (nul == NULL || used + 2 > room)
 		{
-			*written = used;
-			return false;
+			*written = used + 2 < room ? used + 2 : room;
+			return used + 2 <= room;
 		}
-		if (used < room)
-			dst[used++] = nul != NULL ? 1 : 0;
-		else
-		{
-			*written = used;
-			return false;
-		}
-		if (nul == NULL)
-		{
-			*written = used;
-			return true;
-		}
+		used += 2;
 		src += run + 1;
 		len -= run + 1;
 	}
@@ -359,46 +345,5 @@ gs_key_inet_address_len(uint8_t family)
 {
 	return family == AF_INET ? 4 : 16;
 }
-
-/*
- * How many bytes the encoding takes that a key of len bytes begins with; more
- * than len where it does not end there.  flip: ff where the key is complemented.
- */
-static inline size_t
-gs_key_inet_bytes(const uint8_t *key, size_t len, uint8_t flip)
-{
-	size_t		address_len = len > 0 ? gs_key_inet_address_len(key[0] ^ flip) : 0;
-	uint8_t		n_bits;
-
-	if (len < 2 + address_len)
-		return len + 1;
-	n_bits = key[1 + address_len] ^ flip;
-	return n_bits / 8u > address_len ? len + 1 : 2 + address_len + address_len - n_bits / 8;
-}
-
-/*
- * What stands before each element of an array, and behind the last one
- * (key_array.c).
- */
-#define GS_KEY_ARRAY_END	0x00
-#define GS_KEY_ARRAY_VALUE	0x01
-#define GS_KEY_ARRAY_NULL	0x02
-
-/* Bytes of an array behind its end mark, by the number of dimensions. */
-static inline size_t
-gs_key_array_tail(size_t n_dims)
-{
-	return 1 + (n_dims > 1 ? n_dims * sizeof(uint32_t) : 0) + n_dims * sizeof(int32_t);
-}
-
-/* Each value in jsonb begins with one of these (key_jsonb.c). */
-#define GS_KEY_JSONB_EMPTY_ROOT	0x01
-#define GS_KEY_JSONB_NULL		0x02
-#define GS_KEY_JSONB_STRING		0x03
-#define GS_KEY_JSONB_NUMBER		0x04
-#define GS_KEY_JSONB_FALSE		0x05
-#define GS_KEY_JSONB_TRUE		0x06
-#define GS_KEY_JSONB_ARRAY		0x07
-#define GS_KEY_JSONB_OBJECT		0x08
 
 #endif							/* GS_KEY_ENCODE_H */

@@ -174,31 +174,4 @@ gs_key_put_numeric(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 	return n_whole == n;
 }
 
-/*
- * How many bytes the encoding takes that a key of len bytes begins with; more
- * than len where it does not end there.  flip: ff where the key is complemented.
- */
-static inline size_t
-gs_key_numeric_bytes(const uint8_t *key, size_t len, uint8_t flip)
-{
-	uint8_t		head;
-	size_t		end;
-
-	if (len == 0)
-		return 1;
-	head = key[0] ^ flip;
-	if (head < GS_KEY_NUMERIC_ZERO)
-	{
-		flip ^= 0xff;
-		head ^= 0xff;
-	}
-	if (head == GS_KEY_NUMERIC_ZERO || head >= GS_KEY_NUMERIC_INFINITY)
-		return 1;
-	end = head == GS_KEY_NUMERIC_SMALL || head == GS_KEY_NUMERIC_LARGE ? 1 + sizeof(int32_t) : 1;
-	do
-		end += 2;
-	while (end <= len && ((key[end - 1] ^ flip) & 1) != 0);
-	return end;
-}
-
 #endif							/* GS_KEY_ENCODE_NUMERIC_H */

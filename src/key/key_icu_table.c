@@ -38,10 +38,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "key_icu_table.c is plain C and must not see postgres.h"
-#endif
-
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,19 +3,18 @@
  * key_jsonb.c
  *	  Writing jsonb.
  *
- * jsonb_cmp() walks two values side by side and stops where they differ: null is less than a string, then
- * numbers, false, true, arrays, objects.  Arrays and objects are compared by how much they hold before
- * what they hold, objects key by key, each with its value.  Strings, keys among them, are compared under
- * the database's collation.  A scalar alone counts as an array of one, which is less than other arrays of
- * one; so the empty array comes before all scalars, if it is not inside of something.  The same as bytes,
- * a value after the other as they are walked, each a byte and then
+ * jsonb_cmp() walks two values side by side, and stops where they differ.  The order of kinds is null,
+ * string, number, false, true, array, object.  Arrays and objects are compared by their number of elements
+ * first, and then by the elements.  An object has its keys, each followed by its value.  Strings and keys are
+ * compared under the database's collation.  A scalar alone counts as an array of one element, which is less
+ * than other arrays of one element.  So the empty array comes before all scalars, unless it is inside of
+ * another value.  The bytes follow the walk.  Each value is a byte for its kind, and then
  *
  *		string			its own encoding
  *		number			its own encoding
- *		array, object	uint32, how many values follow that belong to it, an object's keys among them
+ *		array, object	uint32: the number of its elements; an object's keys count, too
  *
- * Every encoding of a value ends by itself, and so does this one.  order/key_check.c reads strings under
- * libc collations.
+ * Every encoding of a value ends by itself, and so does this one.
  *
  * Tests: regress/keys_jsonb
  *
@@ -29,17 +28,27 @@
 #include "key/key_encode_numeric.h"
 #include "key/key_value.h"
 
+/* Each value begins with one of these. */
+#define JSONB_EMPTY_ROOT	0x01
+#define JSONB_NULL			0x02
+#define JSONB_STRING		0x03
+#define JSONB_NUMBER		0x04
+#define JSONB_FALSE			0x05
+#define JSONB_TRUE			0x06
+#define JSONB_ARRAY			0x07
+#define JSONB_OBJECT		0x08
+
 /* A key that is being written. */
 typedef struct Output
 {
 	const GsKeyColumn *string;
-	const char *value;			/* from here on ... */
-	const char *value_end;		/* ... up to here */
+	const char *value;			/* the whole jsonb value */
+	const char *value_end;
 	uint8	   *at;
 	const uint8 *end;
 } Output;
 
-/* Raises an error if the value has fewer bytes. */
+/* Raises an error if the bytes are not all inside of the value. */
 static inline void
 check_bytes(const Output *output, const void *bytes, size_t len)
 {
@@ -53,16 +62,16 @@ static bool
 put_scalar(Output *output, const JsonbValue *scalar)
 {
 	size_t		written = 0;
-	uint8		code = GS_KEY_JSONB_NULL;
+	uint8		code = JSONB_NULL;
 	GsVarBytes	bytes;
 	bool		all = true;
 
 	if (scalar->type == jbvString)
-		code = GS_KEY_JSONB_STRING;
+		code = JSONB_STRING;
 	else if (scalar->type == jbvNumeric)
-		code = GS_KEY_JSONB_NUMBER;
+		code = JSONB_NUMBER;
 	else if (scalar->type == jbvBool)
-		code = scalar->val.boolean ? GS_KEY_JSONB_TRUE : GS_KEY_JSONB_FALSE;
+		code = scalar->val.boolean ? JSONB_TRUE : JSONB_FALSE;
 	if (!gs_key_append(&output->at, output->end, &code, 1))
 		return false;
 	if (scalar->type == jbvString)
@@ -94,13 +103,13 @@ put_count(Output *output, uint8 code, uint32 n)
 }
 
 /*
- * Write a container.  The iterator is not let into those in it: it would read what a damaged one tells of
- * itself, before anything could be checked.
+ * Writes a container.  The iterator does not enter containers inside of it: it would read their headers,
+ * which may be damaged, before they are checked.
  */
 static bool
 put_container(Output *output, JsonbContainer *container, bool is_root)
 {
-	const uint8 empty_root = GS_KEY_JSONB_EMPTY_ROOT;
+	const uint8 empty_root = JSONB_EMPTY_ROOT;
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	part;
@@ -118,10 +127,10 @@ put_container(Output *output, JsonbContainer *container, bool is_root)
 				if (part.val.array.nElems == 0 && is_root)
 					all = gs_key_append(&output->at, output->end, &empty_root, 1);
 				else if (!part.val.array.rawScalar)
-					all = put_count(output, GS_KEY_JSONB_ARRAY, part.val.array.nElems);
+					all = put_count(output, JSONB_ARRAY, part.val.array.nElems);
 				break;
 			case WJB_BEGIN_OBJECT:
-				all = put_count(output, GS_KEY_JSONB_OBJECT, 2 * part.val.object.nPairs);
+				all = put_count(output, JSONB_OBJECT, 2 * part.val.object.nPairs);
 				break;
 			case WJB_KEY:
 			case WJB_VALUE:

@@ -11,13 +11,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "key_libc_codes.c is plain C and must not see postgres.h"
-#endif
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine.h"
 #include "key/key_libc_codes.h"
 
 /* Values of a code's second or third byte. */
@@ -40,16 +37,8 @@ typedef struct Gaps
 bool
 gs_codes_add(GsCodes *codes, uint32_t weight)
 {
-	if (codes->n == codes->max)
-	{
-		uint32_t	max = codes->max > 0 ? codes->max * 2 : 1024;
-		void	   *more = realloc(codes->codes, max * sizeof(GsCode));
-
-		if (more == NULL)
-			return false;
-		codes->codes = more;
-		codes->max = max;
-	}
+	if (!gs_host_grow((void **) &codes->codes, (uint64_t) codes->n + 1, &codes->max, sizeof(GsCode)))
+		return false;
 	codes->codes[codes->n] = (GsCode){.weight = weight};
 	codes->n++;
 	return true;

@@ -40,7 +40,7 @@ typedef struct GsCodes
 {
 	GsCode	   *codes;
 	uint32_t	n;
-	uint32_t	max;
+	uint64_t	max;
 } GsCodes;
 
 /* False: memory is short. */

@@ -10,14 +10,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "key_libc_glibc.c is plain C and must not see postgres.h"
-#endif
-
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine.h"
 #include "key/key_libc_glibc.h"
 
 #ifdef __GLIBC__
@@ -38,18 +35,11 @@ add_sequence(GsGlibcTables *tables, const uint8_t *bytes, int len, uint32_t inde
 {
 	GsGlibcSequence *sequence;
 
-	if (tables->n_sequences == tables->max_sequences)
+	if (!gs_host_grow((void **) &tables->sequences, (uint64_t) tables->n_sequences + 1,
+					  &tables->max_sequences, sizeof(GsGlibcSequence)))
 	{
-		uint32_t	max = tables->max_sequences > 0 ? tables->max_sequences * 2 : 1 << 16;
-		void	   *more = realloc(tables->sequences, max * sizeof(GsGlibcSequence));
-
-		if (more == NULL)
-		{
-			*why = "memory is short";
-			return false;
-		}
-		tables->sequences = more;
-		tables->max_sequences = max;
+		*why = "memory is short";
+		return false;
 	}
 	sequence = &tables->sequences[tables->n_sequences];
 	memset(sequence, 0, sizeof(*sequence));

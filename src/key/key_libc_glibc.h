@@ -34,7 +34,6 @@
 /* Tibetan and Lao contractions have the longest sequences. */
 #define GS_GLIBC_SEQUENCE		24
 
-#define GS_GLIBC_FORWARD		1
 #define GS_GLIBC_BACKWARD		2
 #define GS_GLIBC_POSITION		4
 
@@ -53,7 +52,7 @@ typedef struct GsGlibcTables
 	const uint8_t *weights;
 	GsGlibcSequence *sequences;
 	uint32_t	n_sequences;
-	uint32_t	max_sequences;
+	uint64_t	max_sequences;
 } GsGlibcTables;
 
 /*

@@ -10,10 +10,6 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "key_libc_prove.c is plain C and must not see postgres.h"
-#endif
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -43,13 +43,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifdef POSTGRES_H
-#error "key_libc_table.c is plain C and must not see postgres.h"
-#endif
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine.h"
 #include "key/key_libc_codes.h"
 #include "key/key_libc_glibc.h"
 #include "key/key_libc_table.h"
@@ -70,7 +67,7 @@ typedef struct Array
 {
 	char	   *bytes;
 	size_t		n;
-	size_t		max;
+	uint64_t	max;
 } Array;
 
 typedef struct Build
@@ -105,18 +102,10 @@ typedef struct Letter
 static void *
 grow(Build *build, Array *array, size_t bytes)
 {
-	if (array->n + bytes > array->max)
+	if (!gs_host_grow((void **) &array->bytes, array->n + bytes, &array->max, 1))
 	{
-		size_t		max = 2 * (array->n + bytes) + 65536;
-		char	   *more = realloc(array->bytes, max);
-
-		if (more == NULL)
-		{
-			build->why = "memory is short";
-			return NULL;
-		}
-		array->bytes = more;
-		array->max = max;
+		build->why = "memory is short";
+		return NULL;
 	}
 	array->n += bytes;
 	return array->bytes + array->n - bytes;

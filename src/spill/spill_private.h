@@ -19,10 +19,6 @@
 #ifndef GS_SPILL_PRIVATE_H
 #define GS_SPILL_PRIVATE_H
 
-#ifdef POSTGRES_H
-#error "src/spill is plain C and must not see postgres.h"
-#endif
-
 #include <pthread.h>
 #include <string.h>
 

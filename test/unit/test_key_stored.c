@@ -45,7 +45,6 @@ typedef struct Value
 } Value;
 
 typedef bool (*PutFunction) (uint8_t *dst, size_t room, const Value *value, size_t *written);
-typedef size_t (*BytesFunction) (const uint8_t *key, size_t len, uint8_t flip);
 typedef int (*CompareFunction) (const Value *a, const Value *b);
 
 static Value values[MAX_VALUES];
@@ -398,41 +397,15 @@ test_room(const char *name, PutFunction put)
 	report(name, "cut to any room", ok);
 }
 
-/* Where an encoding ends is seen from its bytes, whatever follows; and that it does not. */
-static void
-test_end(const char *name, PutFunction put, BytesFunction bytes)
-{
-	bool		ok = true;
-
-	for (int i = 0; i < 2 * n_values; i++)
-	{
-		uint8_t		flip = i % 2 == 0 ? 0 : 0xff;
-		uint8_t		key[MAX_KEY];
-		size_t		len;
-
-		ok &= put(key, MAX_KEY, &values[i / 2], &len);
-		if (flip != 0)
-			gs_key_complement(key, len);
-		for (size_t at = len; at < MAX_KEY; at++)
-			key[at] = (uint8_t) random_below(256);
-		ok &= bytes(key, len, flip) == len && bytes(key, MAX_KEY, flip) == len;
-		for (size_t cut = 0; cut < len; cut++)
-			ok &= bytes(key, cut, flip) > cut;
-	}
-	report(name, "end", ok);
-}
-
 int
 main(void)
 {
 	make_numerics();
 	test_order("numeric", put_numeric, compare_numeric);
 	test_room("numeric", put_numeric);
-	test_end("numeric", put_numeric, gs_key_numeric_bytes);
 	make_inets();
 	test_order("inet", put_inet, compare_inet);
 	test_room("inet", put_inet);
-	test_end("inet", put_inet, gs_key_inet_bytes);
 	make_bits();
 	test_order("bits", put_bits, compare_bits);
 	test_room("bits", put_bits);
