@@ -22,7 +22,7 @@
 #include "base/threads.h"
 #include "delay.h"
 
-/* A loop, in the frame of gs_host_pool_loop(). */
+/* A loop, in the frame of gs_host_pool_loop().  */
 typedef struct Loop
 {
 	void		(*run) (void *arg, uint32_t part);
@@ -46,7 +46,7 @@ struct GsHostPool
 	pthread_t	threads[];
 };
 
-/* Take a part of a loop and do it; called and returns with the lock held. */
+/* Take a part of a loop and do it; called and returns with the lock held.  */
 static void
 do_part(GsHostPool *pool, Loop *loop)
 {

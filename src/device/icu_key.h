@@ -16,7 +16,7 @@
 
 #include "device/text_key.h"
 
-/* Bytes of primary weights. */
+/* A byte at the end of a run of weights with a compressed lead byte: the next weight is less, or greater. */
 #define GS_ICU_COMPRESSION_LESS		0x03
 #define GS_ICU_COMPRESSION_GREATER	0xff
 
@@ -33,30 +33,30 @@
 #define GS_ICU_PAGES			256
 #define GS_ICU_PAGE				256 /* characters */
 
-/* In this order: from LEARNT on a character is in the table. */
+/* The order matters: from LEARNT on, a character is in the table. */
 typedef enum GsIcuState
 {
 	GS_ICU_UNKNOWN,
 	GS_ICU_REFUSED,
 	GS_ICU_LEARNT,
-	GS_ICU_PLAIN				/* ASCII, second in no contraction, one common weight at each level behind
-								 * the first */
+	GS_ICU_PLAIN				/* ASCII, not the second character of a contraction, with one common weight
+								 * at each level behind the first */
 } GsIcuState;
 
-/* A character's weights of a level: common weights, then others, then common weights. */
+/* A character's weights of a level: common weights, other weights, and then common weights. */
 typedef struct GsIcuWeights
 {
 	uint8_t		before;
-	uint8_t		after;			/* 0 where n is */
+	uint8_t		after;			/* 0 if n is 0 */
 	uint8_t		n;				/* bytes of other weights */
-	bool		less;			/* the first of these is less than the common weight */
+	bool		less;			/* the first of the other weights is less than the common weight */
 	uint8_t		bytes[GS_ICU_MAX_WEIGHTS];
 } GsIcuWeights;
 
 typedef struct GsIcuCharacter
 {
 	uint8_t		state;			/* a GsIcuState */
-	uint8_t		compressed;		/* the lead byte, where it is left out behind itself; else 0 */
+	uint8_t		compressed;		/* the lead byte if it is compressed, else 0 */
 	uint8_t		n_primary;
 	uint8_t		primary[GS_ICU_MAX_PRIMARY + 2];	/* padded */
 	GsIcuWeights lower[GS_ICU_LOWER_LEVELS];
@@ -67,13 +67,14 @@ typedef struct GsIcuCharacters
 	GsTextTable text;			/* its pairs begin contractions */
 	GsTextCounts counts[GS_ICU_LOWER_LEVELS];
 	GsIcuCharacter bytes[256];	/* ASCII; the others stay unknown */
-	uint16_t	page_of[GS_ICU_PAGES];	/* the page of other characters, by code point, from 1; 0: none */
+	uint16_t	page_of[GS_ICU_PAGES];	/* number of the page of other characters, by code point, from 1;
+										 * 0: none */
 	GsIcuCharacter pages[][GS_ICU_PAGE];
 } GsIcuCharacters;
 
 /*
- * The character that text begins with, of *n_bytes bytes, and its code point; NULL where it cannot be in the
- * table.
+ * Returns the character that text begins with, and sets its bytes and its code point.  NULL: the table
+ * cannot have it.
  */
 GS_TUPLE_INLINE const GsIcuCharacter *
 gs_icu_find(const GsIcuCharacters *table, const uint8_t *text, size_t left, uint32_t *c, uint32_t *n_bytes)
@@ -123,9 +124,9 @@ extern "C"
 #endif
 
 /*
- * Write a text's sort key, with the 0 at its end.  False where the text is not for the table, or the key may
- * need more than room bytes; then dst may have been written to, and *unknown is a character of the text that
- * the table does not know yet, or 0.
+ * Writes a text's sort key, with the 0 at its end.  False: the table does not serve for the text, or the
+ * key may need more than room bytes.  Then dst may have been written to.  *unknown is a character of the
+ * text that the table does not know yet, or 0.
  */
 extern bool gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_t *dst,
 					   size_t room, size_t *written, uint32_t *unknown);

@@ -3,7 +3,7 @@
  * icu_put.c
  *	  Writing ICU's sort keys by a table of characters (icu_key.h).
  *
- * key/key_icu_table.c tells why these are ICU's.
+ * key/key_icu_table.c explains why these are ICU's sort keys.
  *
  * Tests: unit/plain/test_key_icu, regress/keys_icu
  *
@@ -14,9 +14,9 @@
 #include "device/icu_key.h"
 
 /*
- * Write a character's primary weights.  lead is the last lead byte where it may be
- * left out next, else 0.  Writes up to GS_ICU_MAX_PRIMARY + 2 bytes whatever it returns; without
- * branches, as these could not be predicted.
+ * Writes a character's primary weights.  lead is the last lead byte if the next weight may leave it out,
+ * else 0.  Always writes GS_ICU_MAX_PRIMARY + 2 bytes, without branches, which the processor could not
+ * predict.
  */
 static inline uint8_t *
 put_primary(uint8_t *at, const GsIcuCharacter *character, uint32_t *lead)

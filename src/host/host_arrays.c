@@ -28,7 +28,7 @@
 
 #include "host/host_arrays.h"
 
-/* A multiple of 8 is all that is known about the address of 16 bytes. */
+/* A multiple of 8 is all that is known about the address of 16 bytes.  */
 __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
 
 #define GS_CODE uint8_t
@@ -55,13 +55,13 @@ __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
 #define GS_CODE_RADIX 512
 #include "host/host_array_sort.h"
 
-/* Sixteen passes are no better than merging. */
+/* Sixteen passes are no better than merging.  */
 #define GS_CODE Code16
 #define GS_CODE_SORT sort_codes_16
 #define GS_CODE_DIGITS 0
 #include "host/host_array_sort.h"
 
-/* Codes of -infinity before they are taken off. */
+/* Codes of -infinity before they are taken off.  */
 #define FLOAT4_BIAS UINT32_C(0x007fffff)
 #define FLOAT8_BIAS UINT64_C(0x000fffffffffffff)
 
@@ -105,7 +105,7 @@ sort_float8(uint64_t *a, size_t n, uint64_t flip, void *scratch, GsHostTick tick
 	}
 }
 
-/* Turns the bytes of 16 around where their first is not the highest. */
+/* Turns the bytes of 16 around where their first is not the highest.  */
 static Code16
 swap_16(Code16 x)
 {

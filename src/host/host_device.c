@@ -51,7 +51,7 @@
 
 /* ---- opening and closing ---- */
 
-/* The machine needs some memory for all else. */
+/* The machine needs some memory for all else.  */
 static void
 host_set_memory_limit(GsDevice *device, uint64_t bytes)
 {
@@ -119,7 +119,7 @@ host_info(GsDevice *device, GsDeviceInfo *info)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* All host memory is as fast as it gets. */
+/* All host memory is as fast as it gets.  */
 static GsStatus
 host_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 {
@@ -130,7 +130,7 @@ host_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 	return GS_OK;
 }
 
-/* A thread's task. */
+/* A thread's task.  */
 static void
 trim(GsHostTask *task)
 {
@@ -178,7 +178,7 @@ host_cancel(GsDeviceSort *sort)
 	__atomic_store_n(&sort->cancel, 1, __ATOMIC_RELAXED);
 }
 
-/* A thread's task: giving much memory back takes long. */
+/* A thread's task: giving much memory back takes long.  */
 static void
 free_sort(GsHostTask *task)
 {
@@ -198,7 +198,7 @@ host_sort_close(GsDeviceSort *sort)
 	GsDevice   *device = sort->device;
 	GsDeviceSort **link = &device->sorts;
 
-	/* The protocol allows no pending jobs, but close() has them. */
+	/* The protocol allows no pending jobs, but close() has them.  */
 	pthread_mutex_lock(&device->lock);
 	if (sort->n_pending > 0)
 		host_cancel(sort);

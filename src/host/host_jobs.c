@@ -29,7 +29,7 @@ gs_host_fail(GsError *error, GsStatus status, const char *format,...)
 	return status;
 }
 
-/* What a job that has run means for its sort; called with the lock held. */
+/* What a job that has run means for its sort; called with the lock held.  */
 static void
 apply_job(GsDeviceSort *sort, GsHostJob *job)
 {
@@ -64,7 +64,7 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 	sort->device->memory_used -= unused;
 }
 
-/* Note that a job has run, and end those that may end. */
+/* Note that a job has run, and end those that may end.  */
 static void
 finish_job(GsHostJob *job)
 {
@@ -126,7 +126,7 @@ make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, Gs
 	*used += key_len;
 }
 
-/* Copy a chunk, check its records, and make missing keys. */
+/* Copy a chunk, check its records, and make missing keys.  */
 static void
 run_append(GsHostJob *job)
 {

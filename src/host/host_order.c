@@ -51,22 +51,22 @@
 #define N_BUCKETS (3 * (MAX_SPLITTERS + 1))
 #define OVERSAMPLING 16
 
-/* Keys in a block of a distribution. */
+/* Keys in a block of a distribution.  */
 #define BLOCK_KEYS 32768
 
-/* Fewer keys than these are left to one thread. */
+/* Fewer keys than these are left to one thread.  */
 #define SINGLE_KEYS 65536
 
-/* Rows that one part of the result has. */
+/* Rows that one part of the result has.  */
 #define RESULT_ROWS (16 * GS_HOST_SUM_ROWS)
 
-/* Records between two entries of the table that finds a row's image. */
+/* Records between two entries of the table that finds a row's image.  */
 #define FIND_SHIFT 12
 
-/* Rows take the memory of as many keys. */
+/* Rows take the memory of as many keys.  */
 _Static_assert(sizeof(GsHostRow) <= sizeof(GsHostKey), "GsHostRow is too large");
 
-/* Keys that agree on `depth` bytes. */
+/* Keys that agree on `depth` bytes.  */
 typedef struct Segment
 {
 	size_t		start;
@@ -97,7 +97,7 @@ typedef struct Orderer
 	GsHostKey  *scratch;
 	uint16_t   *buckets;		/* of each key of the segment */
 
-	/* The segment being distributed. */
+	/* The segment being distributed.  */
 	Segment		seg;
 	GsHostKey	pivot;			/* its first key */
 	uint32_t	common;			/* lowered by all threads */
@@ -105,13 +105,13 @@ typedef struct Orderer
 	uint64_t	splitters[MAX_SPLITTERS];
 	size_t	   *counts;			/* N_BUCKETS of each block, then places */
 
-	/* What is kept. */
+	/* What is kept.  */
 	GsKeep		keep;
 	uint64_t   *kept;			/* unique, groups: what each part of the result keeps,
 								 * then the number of the first one */
 	uint64_t	top_keys[32];	/* keep.top: keys by the highest bit of their number of rows */
 
-	/* Segments that wait to be sorted by one thread, and to be distributed. */
+	/* Segments that wait to be sorted by one thread, and to be distributed.  */
 	SegmentList small;
 	SegmentList large;
 
@@ -152,14 +152,14 @@ set_up_keys(void *arg, uint32_t part)
 	}
 }
 
-/* The record of a row, given its number. */
+/* The record of a row, given its number.  */
 static inline const GsRecord *
 find_record(const Orderer *o, uint64_t row, const GsHostImage **image)
 {
 	uint64_t	low = o->find[row >> FIND_SHIFT];
 	uint64_t	high = o->find[(row >> FIND_SHIFT) + 1];
 
-	/* The last image in [low, high] that starts at or before the row. */
+	/* The last image in [low, high] that starts at or before the row.  */
 	while (low < high)
 	{
 		uint64_t	middle = low + (high - low + 1) / 2;
@@ -228,7 +228,7 @@ block_range(const Orderer *o, uint32_t part, size_t *n)
 	return o->seg.start + start;
 }
 
-/* Copy a block back, and find what its keys have in common with the pivot. */
+/* Copy a block back, and find what its keys have in common with the pivot.  */
 static void
 measure_block(void *arg, uint32_t part)
 {
@@ -272,7 +272,7 @@ compare_words(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Choose splitters: distinct words, at equal distances in a sorted sample. */
+/* Choose splitters: distinct words, at equal distances in a sorted sample.  */
 static void
 choose_splitters(Orderer *o)
 {
@@ -280,7 +280,7 @@ choose_splitters(Orderer *o)
 	size_t		n_sample = sizeof(sample) / sizeof(sample[0]);
 	uint64_t	state = o->seg.start + o->seg.n;
 
-	/* One at a random place of each of n_sample strata. */
+	/* One at a random place of each of n_sample strata.  */
 	for (size_t i = 0; i < n_sample; i++)
 	{
 		size_t		low = o->seg.n * i / n_sample;
@@ -354,7 +354,7 @@ scatter_block(void *arg, uint32_t part)
 		o->scratch[places[o->buckets[i]]++] = o->keys[i];
 }
 
-/* Distribute o->seg; its parts join the lists. */
+/* Distribute o->seg; its parts join the lists.  */
 static GsStatus
 distribute(Orderer *o, size_t large)
 {
@@ -369,7 +369,7 @@ distribute(Orderer *o, size_t large)
 		gs_host_pool_loop(o->pool, blocks, measure_block, o);
 		if (o->seg.stale)
 		{
-			/* At depth 0, they have the words that they were set up with. */
+			/* At depth 0, they have the words that they were set up with.  */
 			o->seg.depth = o->common;
 			if (o->seg.depth > 0)
 				gs_host_pool_loop(o->pool, blocks, read_block, o);
@@ -419,7 +419,7 @@ distribute(Orderer *o, size_t large)
 	return GS_OK;
 }
 
-/* Is nothing that comes from this place on kept?  Known only where all keys count. */
+/* Is nothing that comes from this place on kept?  Known only where all keys count.  */
 static bool
 is_beyond_limit(const Orderer *o, size_t place)
 {
@@ -488,7 +488,7 @@ sort_keys(Orderer *o)
 
 /* ---- what is kept ---- */
 
-/* The keys [*start, end) that one part of the result has. */
+/* The keys [*start, end) that one part of the result has.  */
 static uint64_t
 result_range(const Orderer *o, uint32_t part, uint64_t *start)
 {
@@ -496,7 +496,7 @@ result_range(const Orderer *o, uint32_t part, uint64_t *start)
 	return *start + RESULT_ROWS < o->n ? *start + RESULT_ROWS : o->n;
 }
 
-/* Where the keys begin that are equal to one. */
+/* Where the keys begin that are equal to one.  */
 static uint64_t
 find_first_equal(const Orderer *o, uint64_t place)
 {
@@ -515,7 +515,7 @@ find_first_equal(const Orderer *o, uint64_t place)
 	return low;
 }
 
-/* Where the keys end that are equal to one, which is the first of them. */
+/* Where the keys end that are equal to one, which is the first of them.  */
 static uint64_t
 find_end_of_equal(const Orderer *o, uint64_t place)
 {
@@ -541,7 +541,7 @@ find_end_of_equal(const Orderer *o, uint64_t place)
 	return high;
 }
 
-/* Write into the first row with a key how many rows have it.  False: it is not kept with this number. */
+/* Write into the first row with a key how many rows have it.  False: it is not kept with this number.  */
 static bool
 count_equal(const Orderer *o, uint64_t place)
 {
@@ -557,7 +557,7 @@ count_equal(const Orderer *o, uint64_t place)
 	return true;
 }
 
-/* Count the part's keys by the highest bit of the number of rows that have each. */
+/* Count the part's keys by the highest bit of the number of rows that have each.  */
 static void
 sum_counts(void *arg, uint32_t part)
 {
@@ -573,7 +573,7 @@ sum_counts(void *arg, uint32_t part)
 		__atomic_fetch_add(&o->top_keys[bit], n_keys[bit], __ATOMIC_RELAXED);
 }
 
-/* How many bytes of a key are the columns of its group. */
+/* How many bytes of a key are the columns of its group.  */
 static uint32_t
 group_bytes(const GsKeepGroup *group, const GsHostKey *k)
 {
@@ -605,7 +605,7 @@ same_group(const GsKeepGroup *group, const GsHostKey *a, const GsHostKey *b)
 	return bytes == group_bytes(group, b) && memcmp(a->key, b->key, bytes) == 0;
 }
 
-/* Put the keys that are kept to the front of the part's place in scratch. */
+/* Put the keys that are kept to the front of the part's place in scratch.  */
 static void
 pick_keys(void *arg, uint32_t part)
 {
@@ -640,7 +640,7 @@ pick_keys(void *arg, uint32_t part)
 	o->kept[part] = n;
 }
 
-/* Put them where they belong. */
+/* Put them where they belong.  */
 static void
 put_keys(void *arg, uint32_t part)
 {
@@ -651,7 +651,7 @@ put_keys(void *arg, uint32_t part)
 			   (o->kept[part + 1] - o->kept[part]) * sizeof(GsHostKey));
 }
 
-/* Leave only the keys of rows that are kept.  False: no memory. */
+/* Leave only the keys of rows that are kept.  False: no memory.  */
 static bool
 keep_rows(Orderer *o)
 {
@@ -692,7 +692,7 @@ keep_rows(Orderer *o)
 
 /* ---- the result ---- */
 
-/* Find the rows of some places and sum their lengths. */
+/* Find the rows of some places and sum their lengths.  */
 static void
 place_rows(void *arg, uint32_t part)
 {

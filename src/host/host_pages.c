@@ -17,16 +17,16 @@
 
 #include "host/host_pages.h"
 
-/* Rows on their way from memory. */
+/* Rows on their way from memory.  */
 #define PREFETCH_ROWS 16
 
-/* Room for the page table of these rows in any order, or NULL. */
+/* Room for the page table of these rows in any order, or NULL.  */
 static uint64_t *
 allocate_pages(const GsHostOrder *order, uint32_t chunk_bytes)
 {
 	uint64_t	bytes = 0;
 
-	/* What a page and the first row of the next one take is more than a page. */
+	/* What a page and the first row of the next one take is more than a page.  */
 	for (uint64_t i = 0; i * GS_HOST_SUM_ROWS < order->n_rows; i++)
 		bytes += order->sums[i];
 	return malloc((bytes / (chunk_bytes / 2) + 2) * sizeof(uint64_t));

@@ -3,19 +3,18 @@
  * key_abbrev.c
  *	  Keys of types that src/key does not know, from their abbreviated keys.
  *
- * An operator class with sort support may offer abbreviated keys (utils/sortsupport.h): integers whose
- * comparison tells the order of two values, or that nothing is known of it.  If they compare as unsigned
- * integers do, they are keys, and the operator class's comparison settles ties.  PostGIS has such
- * a class for geometry.  It is taken for granted that the key of a value depends on nothing else, so
- * that all processes of a sort make the same.
+ * An operator class with sort support may offer abbreviated keys (utils/sortsupport.h).  These are
+ * integers.  Their comparison tells the order of two values, or leaves it open.  If they compare as
+ * unsigned integers do, they are keys, and the operator class's comparison settles ties.  PostGIS has such
+ * a class for geometry.  We assume that the key of a value depends on the value alone, so that all
+ * processes of a sort make the same key.
  *
- * Only the class's comparison function tells how they compare.  So it is asked about some thousand
- * pairs: of neighbours around all powers of two, and of numbers far apart.  A comparison of integers
- * that agrees with the unsigned order on these is taken for that order, as each bit of the numbers
- * decides some of the pairs.
+ * Only the class's comparison function tells how they compare.  So it compares some thousand pairs of
+ * numbers: neighbours around all powers of two, and numbers far apart.  If all pairs agree, the order is
+ * taken as unsigned, since every bit of the numbers decides some pair.
  *
- * By PostGIS's comparison the number 0 is equal to all others: nothing is known of a value with it.
- * A comparison may do so; then values with that number have no key.
+ * PostGIS's comparison finds 0 equal to all other numbers: nothing is known of such a value.  A comparison
+ * may do so.  Values with that number then have no key.
  *
  * Tests: regress/keys_abbreviated, tap/compat_postgis
  *
@@ -30,7 +29,7 @@
 
 #include "key/key_value.h"
 
-/* Numbers that are compared: around each power of two, and others. */
+/* Numbers that are compared: around each power of two, and others.  */
 #define N_PROBES	256
 #define N_PARTNERS	16
 
@@ -55,7 +54,7 @@ sign(int order)
 	return (order > 0) - (order < 0);
 }
 
-/* Does the class compare its abbreviated keys as unsigned integers? */
+/* Does the class compare its abbreviated keys as unsigned integers?  */
 static bool
 is_unsigned_order(GsKeyAbbreviation *abbreviation)
 {
@@ -109,7 +108,7 @@ gs_key_abbreviation_create(Oid sort_operator, Oid opfamily, Oid opcintype, Oid c
 	GsKeyAbbreviation *abbreviation;
 	SortSupport support;
 
-	/* the family may lack all functions of the type: PostgreSQL complains of that when it sorts */
+	/* the family may lack all functions of the type; PostgreSQL reports that when it sorts */
 	if (!OidIsValid(get_opfamily_proc(opfamily, opcintype, opcintype, BTSORTSUPPORT_PROC)))
 		return NULL;
 	abbreviation = palloc0(sizeof(GsKeyAbbreviation));

@@ -3,12 +3,11 @@
  * key_collation.c
  *	  How a collation's order is put into keys.
  *
- * Under some collations PostgreSQL compares text with memcmp and then by
- * length, and no two different strings are equal: C and POSIX under any name
- * (ucs_basic is one), the database's own collation where it is one of them,
- * and from PostgreSQL 17 those of the builtin provider.  The server's own
- * test decides, the same that its comparison functions ask, so that the
- * keys can never disagree with them.  For these the bytes are the key.
+ * Under some collations PostgreSQL compares text with memcmp and then by length, and no two different
+ * strings are equal.  These are C and POSIX under any name (ucs_basic is one), the database's own collation
+ * if it is one of them, and from PostgreSQL 17 on those of the builtin provider.  Their keys are the text's
+ * bytes.  The server's own test decides, as it does for its comparison functions, so keys cannot disagree
+ * with them.
  *
  * Collations of the ICU provider have sort keys (key_icu.c).  For collations of libc, key_libc.c makes keys
  * from a table of the locale, or finds that the locale orders by bytes.
@@ -37,7 +36,7 @@ typedef struct Entry
 	char	   *locale;			/* of ICU or libc; NULL: none, or ICU's with rules of the collation's own */
 } Entry;
 
-/* The catalogs' row of a collation, or of the database's. */
+/* Reads the catalogs' row of a collation, or of the database for its own. */
 static bool
 read_entry(Oid collation, Entry *entry)
 {
@@ -77,10 +76,7 @@ read_entry(Oid collation, Entry *entry)
 	return true;
 }
 
-/*
- * A column without a collation is refused: comparing it is an error, which
- * is PostgreSQL's to report.
- */
+/* A column without a collation is refused, as comparing it is an error, which PostgreSQL reports. */
 bool
 gs_key_collation_lookup(Oid collation, GsKeyCollator **collator, const GsLibcCollation **libc)
 {

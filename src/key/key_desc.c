@@ -3,13 +3,11 @@
  * key_desc.c
  *	  From sort operators and collations to a description of keys.
  *
- * A sort operator is taken only if it is the < or > of a btree operator
- * class that has a row in key_types.c.  get_ordering_op_properties() is also
- * what PostgreSQL's sort uses to find the comparison function of an operator,
- * so both speak of the same class even where somebody has put the operator
- * into a class of his own: then the family is not the one in the table, and
- * the sort is refused.  Elements of arrays are described like columns, and the fields of composite
- * types are columns.
+ * A sort operator is accepted only if it is the < or > of a btree operator class that has a row in
+ * key_types.c.  PostgreSQL's sort also calls get_ordering_op_properties() to find the comparison function
+ * of an operator.  So both mean the same class, even if somebody has put the operator into a class of his
+ * own.  Then the family differs from the table's, and the sort is refused.  Elements of arrays are
+ * described like columns.  Fields of composite types are columns.
  *
  * Tests: regress/keys, regress/keys_types, regress/keys_records
  *
@@ -41,7 +39,7 @@ add_column(GsKeyDesc *desc)
 	return &desc->cols[desc->ncols];
 }
 
-/* The libc collation of the text that a value is, or holds. */
+/* The libc collation of the text that a value is, or contains.  */
 static const GsLibcCollation *
 find_libc(const GsKeyColumn *col)
 {
@@ -53,7 +51,7 @@ find_libc(const GsKeyColumn *col)
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type,
 								int32 typmod);
 
-/* What it takes to write a value inside of another one, where those of composite types cannot be. */
+/* Describes a value inside of another one.  It cannot be of a composite type.  */
 static GsRefusal
 describe_nested(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type)
 {
@@ -61,7 +59,7 @@ describe_nested(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oi
 		describe_value(col, opfamily, opcintype, collation, type, -1);
 }
 
-/* Elements are compared by their type's default operator class. */
+/* Elements are compared by their type's default operator class.  */
 static GsRefusal
 describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 {
@@ -84,7 +82,7 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 						   type);
 }
 
-/* Bounds are compared as the range's type says. */
+/* Bounds are compared by the operator class of the range's type.  */
 static GsRefusal
 describe_bounds(GsKeyColumn *col, Oid range_type)
 {
@@ -105,7 +103,7 @@ describe_bounds(GsKeyColumn *col, Oid range_type)
 						   get_range_collation(range_type), get_range_subtype(range_type));
 }
 
-/* Strings in jsonb are compared under the database's collation. */
+/* Strings in jsonb are compared under the database's collation.  */
 static GsRefusal
 describe_strings(GsKeyColumn *col)
 {
@@ -116,7 +114,7 @@ describe_strings(GsKeyColumn *col)
 						  DEFAULT_COLLATION_OID, TEXTOID, -1);
 }
 
-/* What it takes to write a value: of a column, or an element of an array. */
+/* Describes a value: of a column, or an element of an array.  */
 static GsRefusal
 describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type, int32 typmod)
 {
@@ -127,7 +125,7 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 	if (row == NULL)
 		return refusal;
 
-	/* The datums are read as opcintype, so they must look like it. */
+	/* The datums are read as opcintype, so they must look like it.  */
 	if (!IsBinaryCoercible(type, opcintype))
 		return GS_REFUSE_TYPE;
 
@@ -135,8 +133,8 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 		return GS_REFUSE_COLLATION;
 
 	/*
-	 * The pattern classes order by bytes, but their equality is the collation's.  Rows that are equal by
-	 * it need not be neighbours then, and all that asks a sort which rows are equal would go wrong.
+	 * The pattern classes order by bytes, but their equality is the collation's.  So equal rows need not be
+	 * neighbours, and nodes that look for groups of equal rows would go wrong.
 	 */
 	if (OidIsValid(row->opfamily) && OidIsValid(collation) &&
 		!get_collation_isdeterministic(collation))
@@ -196,7 +194,7 @@ describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending)
 	return GS_REFUSE_NONE;
 }
 
-/* Add a column of the sort, with the fields of a composite type; or say why it cannot be in a key. */
+/* Adds a column of the sort, with the fields of a composite type.  Or returns why it has no encoding.  */
 static GsRefusal
 describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int32 typmod)
 {
@@ -233,7 +231,7 @@ describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int3
 	return col->record ? describe_fields(desc, col->record, descending) : GS_REFUSE_NONE;
 }
 
-/* A composite column without a field in the key orders nothing. */
+/* A composite column without a field in the key orders nothing.  */
 static bool
 may_end_with_last(const GsKeyDesc *desc)
 {
@@ -255,7 +253,7 @@ gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typm
 	for (int i = 0; i < columns->n && *refusal == GS_REFUSE_NONE; i++)
 	{
 		*refusal = describe_column(desc, columns, i, types[i], typmods ? typmods[i] : -1);
-		/* comparing text without a collation is an error, which is PostgreSQL's to report */
+		/* comparing text without a collation is an error, which PostgreSQL reports */
 		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(columns->collations[i]) ||
 			!type_is_collatable(types[i]);
 		if (*refusal == GS_REFUSE_NONE)
@@ -297,7 +295,7 @@ gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typm
 	return desc;
 }
 
-/* How to find the end of a column's bytes; false where that takes more than its layout. */
+/* Tells how to find the end of a column's bytes.  Returns false if the layout alone does not tell.  */
 static bool
 find_column_end(const GsKeyColumn *col, GsGroupColumn *column)
 {
@@ -362,7 +360,7 @@ gs_key_has_labels(const GsKeyDesc *desc)
 	return false;
 }
 
-/* The first hundred rows, then one in 256. */
+/* The sample has the first hundred rows, then one in 256. */
 int
 gs_key_sample(uint32 *n, int first, int last)
 {

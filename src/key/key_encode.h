@@ -3,14 +3,13 @@
  * key_encode.h
  *	  Values to bytes whose memcmp order is the values' order.
  *
- * Every encoder writes the ascending form of one value.  A descending
- * column is the same bytes complemented afterwards, gs_key_complement(): the
- * complement turns the order round byte by byte, and because no encoding is
- * a prefix of another one of its column (fixed widths, or a terminator), it
- * turns round the order of whole values too.
+ * Every encoder writes the ascending form of one value.  For a descending column, gs_key_complement()
+ * complements the bytes afterwards, which reverses the order byte by byte.  No encoding is a prefix of
+ * another one of its column, as widths are fixed or a terminator follows.  So the complement reverses the
+ * order of whole values, too.
  *
- * For the same reason columns can simply be written one after the other: the
- * first byte in which two keys differ lies in the same column of both.
+ * For the same reason columns are written one after the other: the first byte in which two keys differ is
+ * in the same column of both.
  *
  *	  integers	big-endian, the sign bit flipped
  *	  floats	the IEEE bits big-endian; negative values complemented,
@@ -26,9 +25,8 @@
  *				then of the address what lies beyond the network
  *	  numeric	see key_encode_numeric.h
  *
- * The variable-length encoders take the room left and write at most that
- * much: exactly the first bytes of the whole encoding, so that a key cut
- * short is still a prefix of the true one, and may tie but never misorder.
+ * The variable-length encoders write at most the room left: exactly the first bytes of the whole encoding.
+ * So a key cut short is a prefix of the true one.  It may tie, but is never in a wrong order.
  *
  * Nothing here knows PostgreSQL; this header is plain C11.
  *
@@ -53,7 +51,7 @@ gs_key_null_byte(bool isnull, bool nulls_first)
 	return (uint8_t) (isnull != nulls_first);
 }
 
-/* Turn an ascending encoding into a descending one, or back. */
+/* Turn an ascending encoding into a descending one, or back.  */
 static inline void
 gs_key_complement(uint8_t *bytes, size_t len)
 {
@@ -95,7 +93,7 @@ gs_key_put_uint64(uint8_t *dst, uint64_t value)
 	memcpy(dst, &value, sizeof(value));
 }
 
-/* The low five bytes of a value below 2^40. */
+/* The low five bytes of a value below 2^40.  */
 static inline void
 gs_key_put_uint40(uint8_t *dst, uint64_t value)
 {
@@ -130,10 +128,7 @@ gs_key_put_int64(uint8_t *dst, int64_t value)
 	gs_key_put_uint64(dst, (uint64_t) value ^ UINT64_C(0x8000000000000000));
 }
 
-/*
- * Floats.  The tests are on bits, so that no compiler option for fast floating
- * point can take them away.
- */
+/* Floats.  The tests look at bits, so no compiler option for fast floating point can remove them. */
 static inline void
 gs_key_put_float4(uint8_t *dst, float value)
 {
@@ -175,10 +170,9 @@ gs_key_put_float8(uint8_t *dst, double value)
 }
 
 /*
- * A span of time in days and microseconds of any sign, ordered by
- * days * 86400000000 + usecs.  Carrying the microseconds' whole days over
- * makes the pair unique to its sum without 128-bit arithmetic.  The days must
- * be less than 2^38 in magnitude.
+ * A span of time in days and microseconds of any sign, ordered by days * 86400000000 + usecs.  Whole days
+ * of the microseconds are carried over to the days.  That makes the pair unique for its sum, without
+ * 128-bit arithmetic.  The days must be less than 2^38 in magnitude.
  */
 #define GS_KEY_SPAN_BYTES 10
 
@@ -199,14 +193,13 @@ gs_key_put_span(uint8_t *dst, int64_t days, int64_t usecs)
 }
 
 /*
- * Variable-length values.  Each writes at most room bytes, sets *written to
- * their number, and returns whether that was the whole encoding.
+ * Variable-length values.  Each encoder writes at most room bytes, sets *written to their number, and
+ * returns whether that was the whole encoding.
  */
 
 /*
- * memcpy for what keys and index items are made of.  gcc, where it can prove that a length is
- * less than 8 kB, as all lengths here are, puts "rep movs" in memcpy's place,
- * whose start-up costs more than copying a short value does.
+ * A memcpy() for short pieces.  If gcc can prove that a length is less than 8 kB, as all lengths here are,
+ * it replaces memcpy() by "rep movs".  To start that costs more than copying a short value.
  */
 static inline void
 gs_key_copy(uint8_t *dst, const uint8_t *src, size_t len)
@@ -235,8 +228,8 @@ gs_key_copy(uint8_t *dst, const uint8_t *src, size_t len)
 }
 
 /*
- * Bytes as they are, NUL included, without an end mark: only for the last
- * column of a key, ascending, where the key's own length is the end.
+ * Bytes as they are, NUL included, without an end mark.  Only for the last column of a key, ascending:
+ * there the key's length is the end.
  */
 static inline bool
 gs_key_put_bytes(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
@@ -249,7 +242,7 @@ gs_key_put_bytes(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 	return n == len;
 }
 
-/* Bytes that hold no NUL, ended by one. */
+/* Bytes without NUL, and then a NUL. */
 static inline bool
 gs_key_put_text(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 				size_t *written)
@@ -261,7 +254,7 @@ gs_key_put_text(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 	return true;
 }
 
-/* Bytes that may hold NUL: escaped and ended as described above. */
+/* Bytes that may contain NUL: escaped and ended as described above. */
 static inline bool
 gs_key_put_escaped(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 				   size_t *written)
@@ -300,8 +293,8 @@ gs_key_put_escaped(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 }
 
 /*
- * A string of bits, whose last byte is filled up with zeroes: by bytes, then by
- * length.  Of equal bytes the lengths differ in the last byte alone.
+ * A string of bits, whose last byte is filled up with zeroes: the bytes, then how many bits of the last
+ * byte count.  If the bytes are equal, the lengths differ in the last byte alone.
  */
 static inline bool
 gs_key_put_bits(uint8_t *dst, size_t room, const uint8_t *src, size_t n_bits,
@@ -314,12 +307,12 @@ gs_key_put_bits(uint8_t *dst, size_t room, const uint8_t *src, size_t n_bits,
 }
 
 /*
- * A network address: family, n_bits of network in address_len bytes.  Returns
- * the bytes written, no more than GS_KEY_INET_MAX.
+ * A network address: family, n_bits of network in address_len bytes.  Returns the bytes written, at most
+ * GS_KEY_INET_MAX.
  *
- * Addresses are ordered by family; by the bits that both networks have, so
- * that with zeroes behind the network the shorter one comes first where
- * nothing else decides but its length; by that length; by all other bits.
+ * Addresses are ordered by family, by the bits of the network that both have, by the length of the network,
+ * and by all other bits.  With zeroes behind the network, the shorter network comes first if only the
+ * length decides.
  */
 #define GS_KEY_INET_MAX		34
 
@@ -339,7 +332,7 @@ gs_key_put_inet(uint8_t *dst, uint8_t family, uint8_t n_bits, const uint8_t *add
 	return 2 + address_len + address_len - whole;
 }
 
-/* Bytes of an address, by its family: PostgreSQL's for IPv4 is the system's. */
+/* Bytes of an address, by its family.  PostgreSQL's number for IPv4 is the system's. */
 static inline size_t
 gs_key_inet_address_len(uint8_t family)
 {

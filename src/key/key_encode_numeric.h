@@ -3,7 +3,7 @@
  * key_encode_numeric.h
  *	  numeric, as PostgreSQL stores it, to bytes of the values' order.
  *
- * What is stored, behind the varlena header, in the machine's byte order:
+ * The stored value, behind the varlena header, in the machine's byte order:
  *
  *		uint16 header				1100... special: NaN, Infinity, -Infinity
  *									10sd dddd dWww wwww short: sign, display
@@ -14,10 +14,10 @@
  *		int16 digits[]				base 10000, the first one times
  *									10000^weight
  *
- * Neither end of the digits is a zero, but nothing here rests on that.  The
- * display scale says nothing about the value: 1.0 = 1.00.
+ * The first and the last digit are not zero, but nothing here relies on that.  The display scale does not
+ * matter to the order: 1.0 = 1.00.
  *
- * What is written, ascending:
+ * The bytes written, ascending:
  *
  *		80							zero
  *		82 .. fc					weight -61 .. 61, then the digits
@@ -25,11 +25,10 @@
  *		fe							infinity
  *		ff							NaN, above all else
  *
- * A digit takes two bytes: it is doubled, and 1 added where another one
- * follows.  So the digits end at the first even one, no encoding is a prefix of
- * another, and of two values that agree as far as one of them goes that one
- * is the smaller.  A value below zero is its magnitude's bytes complemented,
- * from 7e down to 01 for -infinity.
+ * A digit takes two bytes: it is doubled, and 1 is added if another digit follows.  So the digits end at
+ * the first even one, and no encoding is a prefix of another.  If a value ends where another one goes on,
+ * it is the smaller one.  A negative value is its magnitude's bytes complemented, from 7e down to 01 for
+ * -infinity.
  *
  * Nothing here knows PostgreSQL; this header is plain C11.
  *
@@ -40,7 +39,7 @@
 
 #include "key/key_encode.h"
 
-/* Stored headers. */
+/* Stored headers.  */
 #define GS_NUMERIC_FORM		0xc000
 #define GS_NUMERIC_NEGATIVE	0x4000	/* long form's sign */
 #define GS_NUMERIC_SHORT	0x8000
@@ -52,7 +51,7 @@
 #define GS_NUMERIC_SHORT_WEIGHT_SIGN 0x0040
 #define GS_NUMERIC_SHORT_WEIGHT 0x003f
 
-/* First bytes that are written. */
+/* First bytes that are written.  */
 #define GS_KEY_NUMERIC_ZERO	0x80
 #define GS_KEY_NUMERIC_SMALL 0x81
 #define GS_KEY_NUMERIC_LARGE 0xfd
@@ -70,8 +69,8 @@ gs_key_numeric_digit(const uint8_t *digits, size_t i)
 }
 
 /*
- * Write a stored value of len bytes, at most room bytes of it; like the
- * variable-length encoders of key_encode.h.
+ * Writes a stored value of len bytes, at most room bytes of it, like the variable-length encoders of
+ * key_encode.h.
  */
 static inline bool
 gs_key_put_numeric(uint8_t *dst, size_t room, const uint8_t *src, size_t len,

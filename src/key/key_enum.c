@@ -3,18 +3,15 @@
  * key_enum.c
  *	  The order of an enum's labels.
  *
- * enum_cmp() compares label OIDs where both are even, else pg_enum's
- * enumsortorder, and an even OID's place in that order is its place among the
- * even OIDs.  So enumsortorder is the key for all of them.
+ * enum_cmp() compares label OIDs if both are even, and pg_enum's enumsortorder otherwise.  Even OIDs have
+ * the order of enumsortorder.  So enumsortorder is the key of all labels.
  *
- * ALTER TYPE ADD VALUE may renumber the labels while a sort runs, which keeps
- * their order but would mix two numberings in one sort.  Therefore they are
- * read under the query's own snapshot, which its parallel workers share, and
- * where rows are not the snapshot's, as in index builds, under one that is
- * newer than they (gs_key_has_labels).  A label that is newer than the snapshot
- * all the same, as a volatile function or a row that was locked may have, counts
- * as it does now.  If the labels known before were renumbered meanwhile, there is
- * no number for it, and the sort ends with an error that asks to try again.
+ * ALTER TYPE ADD VALUE may renumber the labels while a sort runs.  That keeps their order, but one sort
+ * would mix two numberings.  So labels are read under the query's own snapshot, which its parallel workers
+ * share.  In index builds, rows may be newer than that snapshot.  There a snapshot is used that is newer
+ * than the rows (gs_key_has_labels).  A volatile function or a locked row may still have a label that is
+ * newer than the snapshot.  It gets its present number.  If the other labels were renumbered meanwhile, it
+ * has no number that fits, and the sort ends with an error that asks to try again.
  *
  * Tests: regress/keys_types, isolation/index_enum
  *
@@ -48,7 +45,7 @@ struct GsKeyLabels
 	int			n;
 };
 
-/* In CurrentMemoryContext; the labels are read when the first is needed. */
+/* In CurrentMemoryContext.  The labels are read when the first one is needed.  */
 GsKeyLabels *
 gs_key_labels_create(Oid type)
 {
@@ -59,7 +56,7 @@ gs_key_labels_create(Oid type)
 	return labels;
 }
 
-/* The type's labels, by OID; how many there are. */
+/* Reads the type's labels, sorted by OID.  Returns their number.  */
 static int
 read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read)
 {
@@ -101,7 +98,7 @@ find_label(const Label *labels, int n, Oid oid)
 	return n == 0 ? NULL : bsearch(&oid, labels, n, sizeof(Label), oid_cmp);
 }
 
-/* Go over to the labels as they are now, if those known have kept their numbers. */
+/* Reads the labels as they are now.  Raises an error if a known label has another number.  */
 static void
 add_new_labels(GsKeyLabels *labels)
 {

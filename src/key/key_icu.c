@@ -15,23 +15,20 @@
  * as some thousand sort keys, so a process makes it after its first TABLE_AFTER texts.
  * The table is for the options that most collations have.
  *
- * From PostgreSQL 16 on the server makes sort keys for us, pg_strnxfrm().
- * PostgreSQL 15 exports no such call, so there ICU is called directly
- * (key_icu_library.h).
+ * From PostgreSQL 16 on, the server makes sort keys (pg_strnxfrm()).  PostgreSQL 15 exports no such call,
+ * so there gpusort calls ICU directly (key_icu_library.h).
  *
- * ICU wants UTF-16.  What a server with UTF-8 as its encoding stores is valid
- * UTF-8, and so the conversion is a few lines here.  With other encodings the
- * collation is refused: most of them lack the texts that disagrees_with_keys() compares.
+ * ICU takes UTF-16.  A server with the encoding UTF-8 stores valid UTF-8, so the conversion is a few lines
+ * here.  With other encodings the collation is refused: most of them lack the texts that
+ * disagrees_with_keys() compares.
  *
- * ucol_getSortKey() fills a buffer that is too small with the first bytes of
- * the sort key, which is what a key that is cut wants; PostgreSQL 15
- * abbreviates on that as well.  But it computes the rest nevertheless, 8 s for
- * text of 100 MB.  For text longer than the room the first bytes come from ucol_nextSortKeyPart(),
- * which reads no more of it than it needs: an index of 20,000 texts of 54 kB took 1.4 s, and 6.7 by whole
- * sort keys.  ICU does not promise that both
- * calls give the same bytes.  They do, as since ICU 53 they share the function that
- * writes them (CollationKeys::writeSortKeyUpToQuaternary); each collator is
- * asked to show it on samples, and one that cannot is never asked for parts.
+ * If the buffer is too small, ucol_getSortKey() fills it with the first bytes of the sort key.  That is
+ * what a cut key needs, and PostgreSQL 15 abbreviates by it as well.  But ICU computes the rest
+ * nevertheless: 8 s for text of 100 MB.  So if text is longer than the room, ucol_nextSortKeyPart() makes
+ * the first bytes, and reads no more text than it needs.  An index of 20,000 texts of 54 kB took 1.4 s, and
+ * 6.7 s by whole sort keys.  ICU does not promise that both calls give the same bytes.  They do, as since
+ * ICU 53 both use CollationKeys::writeSortKeyUpToQuaternary.  Each collator is tested on samples, and if it
+ * fails, it is never asked for parts.
  *
  * Tests: regress/keys_icu
  *
@@ -57,22 +54,22 @@ struct GsKeyCollator
 	bool		deterministic;
 	bool		parts;			/* put_first_bytes() may be used */
 	void	   *handle;			/* a UCollator, or the server's locale */
-	const char *locale;			/* NULL where there can be no table */
+	const char *locale;			/* NULL: there can be no table */
 	uint32		n_texts;		/* keys made without a table, up to TABLE_AFTER */
 	GsIcuTable *table;			/* or NULL */
-	char	   *shared_name;	/* of the table for devices; NULL where there can be none, or once it was
-								 * looked for */
+	char	   *shared_name;	/* of the table for devices; NULL: there can be none, or it has been looked
+								 * for */
 	const GsTextTable *device_table;
 };
 
-/* Test builds have their tables sooner, and compare all of their keys with ICU's. */
+/* Test builds make tables sooner, and compare all keys of tables with ICU's. */
 #ifdef GPUSORT_FAULTS
 #define TABLE_AFTER			50
 #else
 #define TABLE_AFTER			2000
 #endif
 
-/* All that were asked for in this process, the unusable ones too. */
+/* All collators that this process has asked for, also unusable ones. */
 static GsKeyCollator *collators = NULL;
 
 #ifdef GS_COMPAT_SORT_KEYS
@@ -87,8 +84,8 @@ open_handle(Oid collation, const char *locale)
 }
 
 /*
- * The server tells the length without the 0 at its end, and says nothing about
- * what it has written where that does not fit.
+ * The server returns the length without the 0 at the end.  If the key does not fit, the contents of dst are
+ * undefined.
  */
 static bool
 put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *written)
@@ -125,8 +122,8 @@ put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
 #define ICU_STACK_CHARS		1024
 
 /*
- * Valid UTF-8 to UTF-16; whatever src holds, only its bytes are read and no
- * more than len units are written, whose number is returned.
+ * Converts valid UTF-8 to UTF-16, and returns the number of units written.  Whatever src contains, only its
+ * bytes are read, and at most len units are written.
  */
 static size_t
 to_utf16(uint16 *dst, const uint8 *src, size_t len)
@@ -192,7 +189,7 @@ put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *wri
 	uint16	   *chars = space;
 	int32		len;
 
-	/* for empty text, which the compiler would warn of */
+	/* the compiler would warn of empty text */
 	space[0] = 0;
 
 	/* no character takes more units of UTF-16 than bytes of UTF-8 */
@@ -202,7 +199,7 @@ put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *wri
 	if (chars != space)
 		pfree(chars);
 
-	/* less than 0 where the length is beyond int32 */
+	/* less than 0: the length exceeds int32 */
 	if (len == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
@@ -232,11 +229,11 @@ put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
 #endif							/* GS_COMPAT_SORT_KEYS */
 
 /*
- * Is the comparison known to differ from the order of the sort keys?  Where white
- * space is ignored at level 1 (alternate=shifted), the key of a blank has no weights of that level, and
- * begins with a separator, or ends.  Where texts are told apart by their code points in the end
- * (strength=identical), a control character, which is ignored at all other levels, makes another key.
- * Pairs with a common prefix show the other options.
+ * Is the comparison known to differ from the order of the sort keys?  Three checks find the options with
+ * which it does.  With alternate=shifted, white space is ignored at level 1, so the key of a blank begins
+ * with a separator, or ends.  With strength=identical, code points decide in the end, so a control
+ * character, which all other levels ignore, changes the key.  Pairs with a common prefix show the other
+ * options.
  */
 static bool
 disagrees_with_keys(void *handle, Oid collation)
@@ -282,9 +279,7 @@ disagrees_with_keys(void *handle, Oid collation)
 	return false;
 }
 
-/*
- * Do both ways to make sort keys give the same first bytes?
- */
+/* Do both ways of making sort keys give the same first bytes? */
 static bool
 parts_agree(void *handle)
 {
@@ -306,7 +301,7 @@ parts_agree(void *handle)
 		text.len = strlen(samples[i]);
 		if (!put_sort_key(handle, text, whole, sizeof(whole), &len))
 			return false;
-		/* the 0 at the end need not be in a part */
+		/* a part may lack the 0 at the end */
 		for (size_t room = 1; room < len; room += 1 + room / 4)
 			if (put_first_bytes(handle, text, first, room) != room ||
 				memcmp(whole, first, room) != 0)
@@ -358,7 +353,7 @@ sort_key_of_handle(void *handle, const uint8 *text, size_t len, uint8 *key, size
 	return put_sort_key(handle, bytes, key, room, key_len);
 }
 
-/* Where none can be made, none is tried for again. */
+/* Makes the collator's table, once.  If that fails, it is not tried again. */
 static void
 make_table(GsKeyCollator *collator)
 {
@@ -386,7 +381,7 @@ make_table(GsKeyCollator *collator)
 }
 
 #ifdef GPUSORT_FAULTS
-/* The key that was made from the table must be ICU's. */
+/* A key made from the table must be ICU's. */
 static void
 check_table_key(GsKeyCollator *collator, GsVarBytes text, const uint8 *key, size_t len)
 {
@@ -400,7 +395,10 @@ check_table_key(GsKeyCollator *collator, GsVarBytes text, const uint8 *key, size
 }
 #endif
 
-/* Write a text's sort key from the collator's table, if there is one and it can. */
+/*
+ * Writes a text's sort key from the collator's table.  False: there is no table, or it does not serve for
+ * the text.
+ */
 static inline bool
 put_from_table(GsKeyCollator *collator, GsVarBytes text, uint8 *dst, size_t room, size_t *written)
 {

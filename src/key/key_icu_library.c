@@ -3,12 +3,10 @@
  * key_icu_library.c
  *	  The ICU that the server uses, called directly.
  *
- * The server process has loaded it anyway.  Its functions are found by name,
- * because they carry its major version in their names, and the machine that we
- * are built on need not have ICU, nor the same one.  Another library that the process
- * may have loaded as well is told apart by the version of the collation that it
- * reports, which must be what the server reports.  Collators are opened from the
- * locale in the catalogs, as the server's are.
+ * The server process has loaded ICU anyway.  Its functions are found by name: the names contain ICU's major
+ * version, and the machine that compiles gpusort may have another ICU, or none.  The process may have
+ * loaded a second ICU.  The right one reports the same version of the collation as the server.  Collators
+ * are opened from the locale in the catalogs, as the server opens its own.
  *
  * Tests: regress/keys_icu
  *
@@ -23,11 +21,11 @@
 #include "compat.h"
 #include "key/key_icu_library.h"
 
-/* The versions that PostgreSQL gives the locale's options to as they are. */
+/* The versions to which PostgreSQL passes the locale's options unchanged. */
 #define ICU_OLDEST			54
 #define ICU_NEWEST			120
 
-/* ICU's declarations, as far as they are needed; all are part of its ABI. */
+/* ICU's declarations that are needed here.  All are part of its ABI. */
 typedef uint8 IcuVersion[4];
 #define ICU_VERSION_STRING	20
 
@@ -59,10 +57,10 @@ typedef struct Icu
 	GsIcuSortKeys sort_keys;
 } Icu;
 
-/* The server's; all collators are its. */
+/* The server's ICU.  All collators belong to it. */
 static Icu	icu;
 
-/* Find a function of a version of ICU; false where there is none. */
+/* Finds a function of a version of ICU.  False: there is none. */
 static bool
 find_function(void *function, const char *name, int version)
 {
@@ -93,7 +91,7 @@ find_icu(int version, Icu *found)
 		find_function(&found->sort_keys.next_part, "ucol_nextSortKeyPart", version);
 }
 
-/* A collator, if it is of the version that the server's is. */
+/* Returns a collator, if its version is the server's. */
 static void *
 open_collator(const Icu *library, const char *locale, const char *server_version)
 {
@@ -115,9 +113,7 @@ open_collator(const Icu *library, const char *locale, const char *server_version
 	return collator;
 }
 
-/*
- * The library is looked for with the first collation.
- */
+/* The first collation finds the library. */
 void *
 gs_icu_open(const char *locale)
 {
@@ -156,7 +152,7 @@ gs_icu_sort_keys(void)
 
 /* ---- tables ---- */
 
-/* The options of a collator; false where no table can be made for them. */
+/* Reads the options of a collator.  False: a table does not support them. */
 static bool
 read_options(const void *collator, GsIcuOptions *options)
 {
@@ -174,7 +170,7 @@ read_options(const void *collator, GsIcuOptions *options)
 		status <= 0;
 }
 
-/* The code point at *at of UTF-16, which moves behind it. */
+/* Returns the code point at *at of UTF-16, and moves *at behind it. */
 static uint32
 next_code_point(const uint16 *string, int32 len, int32 *at)
 {
@@ -185,7 +181,7 @@ next_code_point(const uint16 *string, int32 len, int32 *at)
 	return c;
 }
 
-/* Tell a table of an item of the set of contractions. */
+/* Tells a table of an item of the set of contractions. */
 static bool
 forbid_item(GsIcuTable *table, const void *contractions, int32 item)
 {

@@ -16,7 +16,7 @@ typedef struct GsIcuIterator
 	uint64		space[32];
 } GsIcuIterator;
 
-/* ICU's functions that sort keys are made by; *status > 0 is an error. */
+/* ICU's functions for sort keys.  *status > 0 is an error. */
 typedef struct GsIcuSortKeys
 {
 	int32		(*get) (const void *collator, const uint16 *chars, int32 n, uint8 *result,
@@ -27,18 +27,17 @@ typedef struct GsIcuSortKeys
 } GsIcuSortKeys;
 
 /*
- * A collator of a locale, of the version that the server's is; NULL where there is
- * none.  Errors are the server's, of a locale that it does not know.
+ * Returns a collator of a locale, of the server's version; NULL: there is none.  Raises the server's error
+ * for a locale that the server does not know.
  */
 extern void *gs_icu_open(const char *locale);
 extern void gs_icu_close(void *collator);
 
-/* Once there was a collator. */
+/* Valid once a collator has been opened. */
 extern const GsIcuSortKeys *gs_icu_sort_keys(void);
 
 /*
- * A table of the collator's characters, proven on the sort keys of sort_key(); NULL where there
- * is none.
+ * Returns a table of the collator's characters, proven on the sort keys of sort_key(); NULL: there is none.
  */
 extern GsIcuTable *gs_icu_make_table(void *collator, GsIcuSortKey sort_key, void *arg);
 

@@ -3,23 +3,21 @@
  * key_icu_table.c
  *	  ICU's sort keys of plain texts, made from a table of characters.
  *
- * ucol_getSortKey() takes two microseconds for a path of 60 bytes.  The sort key of
- * most texts consists of what each character contributes by
- * itself, by rules that have been the same since ICU 53:
+ * ucol_getSortKey() takes two microseconds for a path of 60 bytes.  The sort key of most texts is composed
+ * of what each character contributes by itself.  The rules have been the same since ICU 53:
  *
  *		primary weights | 01 | secondary weights | 01 | tertiary weights | 00
  *
- * with as many levels as the collation's strength says.  So a table of characters,
- * learnt from ICU's keys of single characters, replaces ICU, four times as fast.
+ * The collation's strength is the number of levels.  So a table of characters, learnt from ICU's keys of
+ * single characters, replaces ICU.  It is four times as fast.
  *
- * Primary weights, of 1 to 4 bytes, are compressed.  If a character's weight has the
- * lead byte of the one before it, the lead byte is left out, if it is one of certain lead
- * bytes.  When weights of such a lead byte end, a byte tells whether the next weight is
- * less (03) or greater (FF).  The key of a character written twice shows whether its
- * lead byte is one of them.  At the other levels runs of the common weight are counts: they
- * go up from the lowest byte of a range where what follows the run is less than common,
- * or the level ends, and down from the highest where it is greater.  A weight that is
- * not common lies outside the range, and is copied as it is.
+ * Primary weights have 1 to 4 bytes, and are compressed.  ICU compresses weights of certain lead bytes.  If
+ * such a weight has the lead byte of the weight before it, the lead byte is left out.  A run of such
+ * weights ends with 03 if the next weight is less, or with FF if it is greater.  The key of a character
+ * written twice shows whether its lead byte is compressed.  At the other levels, a count stands for a run
+ * of the common weight.  If the next weight is less than the common weight, or the level ends, the count
+ * goes up from the lowest byte of a range.  If it is greater, the count goes down from the highest byte.  A
+ * weight other than the common one lies outside of the range, and is copied as it is.
  *
  * Why the keys are ICU's
  *	  What a character contributes depends on its neighbours in four cases:
@@ -44,21 +42,21 @@
 
 #include "key/key_icu_table.h"
 
-/* The most common weights of a character at a level, before and after its other weights. */
+/* The most common weights of a character at a level, before and after its other weights.  */
 #define MAX_COMMON				7
 
-/* Texts that are learnt from, and their keys. */
+/* Sizes of the texts from which characters are learnt, and of their keys. */
 #define SAMPLE_BYTES			1024
 #define SAMPLE_KEY_BYTES		4096
 
-/* Ways to read a key: are lead bytes compressed, does a level end in a count? */
+/* Ways to read a key: is the lead byte compressed, and does each lower level end with a count? */
 #define READING_WAYS			8
 
-/* The proof. */
+/* The proof.  */
 #define PROOF_CHARACTERS		300
 #define PROOF_TEXTS				300
 
-/* A table that knows fewer ASCII characters is not worth its cost. */
+/* A table is of use only if it knows this many ASCII characters. */
 #define MIN_ASCII				50
 
 typedef enum LeadKind
@@ -68,7 +66,7 @@ typedef enum LeadKind
 	LEAD_WHOLE
 } LeadKind;
 
-/* Others are tried among these, which are of each kind of weights. */
+/* A character is tried among these, which have weights of each kind. */
 static const uint32_t companions[] = {
 	'a', 'Z', '-', '/', ' ', '$', '5', 0xe9, 0xc4, 0x416, 0x3b1, 0x4e2d
 };
@@ -80,7 +78,7 @@ struct GsIcuTable
 	GsIcuSortKey sort_key;
 	void	   *arg;
 	uint8_t		lead_kinds[256];	/* a LeadKind for each lead byte of primary weights */
-	uint32_t	companions[N_COMPANIONS];	/* those that are learnt */
+	uint32_t	companions[N_COMPANIONS];	/* those of the above that are learnt */
 	int			n_companions;
 	GsIcuCharacters *characters;	/* with all pages */
 };
@@ -100,7 +98,7 @@ static const GsTextCounts tertiary_counts[] = {
 
 static bool is_learnt(GsIcuTable *table, uint32_t c);
 
-/* The bytes of a table with n_pages. */
+/* Returns the bytes of a table with n_pages. */
 static size_t
 table_bytes(uint32_t n_pages)
 {
@@ -138,7 +136,8 @@ gs_icu_table_free(GsIcuTable *table)
 }
 
 /*
- * Ranges of characters, each assigned as a whole, of combining class 0, as Unicode 7 has them.
+ * May the table have the character?  Each range contains assigned characters of combining class 0 only, as
+ * of Unicode 7.
  */
 static bool
 may_be_learnt(const GsIcuTable *table, uint32_t c)
@@ -170,7 +169,7 @@ may_be_learnt(const GsIcuTable *table, uint32_t c)
 	return false;
 }
 
-/* A character's place in the table; NULL where it cannot have one. */
+/* Returns a character's place in the table; NULL: it cannot have one. */
 static GsIcuCharacter *
 find_character(GsIcuTable *table, uint32_t c)
 {
@@ -182,10 +181,10 @@ find_character(GsIcuTable *table, uint32_t c)
 }
 
 /*
- * Pairs of ASCII characters are kept.  In others one that is not ASCII is refused, the
- * second if that is possible: mostly it is the rarer.  Unless one of them cannot be learnt anyway,
- * as the combining marks in most pairs, and U+FDD1, with which the index characters of scripts
- * are contractions.
+ * Pairs of ASCII characters are kept.  Of other pairs, one character that is not ASCII is refused,
+ * preferably the second, which mostly is rarer.  Pairs need no refusal if one of their characters is never
+ * learnt.  Most such pairs contain combining marks, or U+FDD1, which begins the contractions of the
+ * scripts' index characters.
  */
 bool
 gs_icu_table_forbid(GsIcuTable *table, uint32_t first, uint32_t second)
@@ -252,8 +251,8 @@ is_count(const GsTextCounts *counts, uint8_t byte)
 }
 
 /*
- * Take apart what a character contributes to a level.  Where other weights are followed by a
- * byte that may be a count or their last one, counted_end tells which it is.
+ * Takes apart what a character contributes to a level.  If the last byte behind other weights may be a
+ * count or a weight, counted_end tells which it is.
  */
 static bool
 read_weights(GsIcuWeights *weights, const GsTextCounts *counts, const uint8_t *bytes, size_t n,
@@ -292,17 +291,17 @@ is_common(const GsIcuWeights *weights)
 	return weights->before == 1 && weights->n == 0;
 }
 
-/* A text with ICU's key of it. */
+/* A text with ICU's key of it.  */
 typedef struct Sample
 {
 	size_t		len;
 	size_t		key_len;
-	uint32_t	last;			/* the last character, 0 where there is none */
+	uint32_t	last;			/* the last character; 0: there is none */
 	uint8_t		text[SAMPLE_BYTES];
 	uint8_t		key[SAMPLE_KEY_BYTES];
 } Sample;
 
-/* Append a character, unless there is no room, or a contraction would begin. */
+/* Appends a character, unless there is no room, or a contraction would begin. */
 static void
 append_character(const GsIcuTable *table, Sample *sample, uint32_t c)
 {
@@ -319,7 +318,7 @@ ask_icu(const GsIcuTable *table, Sample *sample)
 						   &sample->key_len);
 }
 
-/* Does the table give ICU's key? */
+/* Does the table give ICU's key?  */
 static bool
 is_same_key(GsIcuTable *table, const Sample *sample)
 {
@@ -330,10 +329,7 @@ is_same_key(GsIcuTable *table, const Sample *sample)
 		len == sample->key_len && memcmp(key, sample->key, len) == 0;
 }
 
-/*
- * Take a character apart in one of the ways that its key may be read in; false where that
- * is none.
- */
+/* Takes a character's key apart in one of the ways to read it.  False: the key cannot be read so. */
 static bool
 read_character(const GsIcuTable *table, const Sample *alone, int way, GsIcuCharacter *character)
 {
@@ -367,16 +363,16 @@ read_character(const GsIcuTable *table, const Sample *alone, int way, GsIcuChara
 			return false;
 	}
 
-	/* at levels that are not written anything will do */
+	/* levels that are not written need any value */
 	for (int i = GS_ICU_LOWER_LEVELS; i >= levels; i--)
 		character->lower[i - 1].before = 1;
 	return at == end;
 }
 
 /*
- * Learn a character from ICU's key of it.  How the key is to be read is tried out: the right way
- * gives ICU's keys of the character twice in a row, and among others.  All of ICU's keys are asked
- * for first, so that where that fails, even by longjmp(), the character stays refused.
+ * Learns a character from ICU's key of it, by trying the ways to read the key.  The right way gives ICU's
+ * keys of the character twice in a row, and of the character among others.  All of ICU's keys are requested
+ * first.  So if a request fails, even by longjmp(), the character stays refused.
  */
 static bool
 learn(GsIcuTable *table, GsIcuCharacter *character, uint32_t c)
@@ -418,7 +414,7 @@ learn(GsIcuTable *table, GsIcuCharacter *character, uint32_t c)
 	if (character->state == GS_ICU_REFUSED || character->n_primary == 0)
 		return character->state != GS_ICU_REFUSED;
 
-	/* of one lead byte all weights are compressed, or none is */
+	/* all weights of a lead byte are compressed, or none is */
 	kind = &table->lead_kinds[character->primary[0]];
 	if (*kind == LEAD_UNKNOWN)
 		*kind = character->compressed != 0 ? LEAD_COMPRESSED : LEAD_WHOLE;
@@ -443,7 +439,7 @@ next_random(uint64_t *state, uint32_t n)
 	return (uint32_t) (*state >> 33) % n;
 }
 
-/* Is the character in the table? */
+/* Is the character in the table?  */
 static bool
 is_learnt(GsIcuTable *table, uint32_t c)
 {
@@ -453,9 +449,7 @@ is_learnt(GsIcuTable *table, uint32_t c)
 		(character->state >= GS_ICU_LEARNT || learn(table, character, c));
 }
 
-/*
- * Every other text has runs of up to 200 of one character, so that counts come to their ends.
- */
+/* Every other text has runs of up to 200 of one character, so that counts reach the ends of their ranges. */
 bool
 gs_icu_table_prove(GsIcuTable *table)
 {
@@ -504,7 +498,7 @@ gs_icu_table_prove(GsIcuTable *table)
 
 /* ---- for devices ---- */
 
-/* Returns a character's bound (text_key.h). */
+/* Returns a character's bound (text_key.h).  */
 static uint32_t
 character_bound(const GsIcuCharacters *characters, const GsIcuCharacter *character)
 {
@@ -513,7 +507,7 @@ character_bound(const GsIcuCharacters *characters, const GsIcuCharacter *charact
 	if (character->state < GS_ICU_LEARNT)
 		return GS_BOUND_HARD;
 
-	/* a byte tells that weights of a compressed lead byte end */
+	/* a byte ends a run of weights with a compressed lead byte */
 	bound = 16u * (character->n_primary + (character->compressed != 0));
 	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
 	{
@@ -547,7 +541,7 @@ gs_icu_set_bounds(GsIcuCharacters *characters)
 		size_t		len = put_utf8(text, c);
 		uint16_t   *wide = &characters->text.wide[gs_text_wide(text[0], text[1])];
 
-		/* the first one takes back that it is HARD */
+		/* the first character of a bound resets HARD */
 		if (len == 2 || (c & 0x3f) == 0)
 			*wide = 0;
 		gs_text_add_bound(&characters->text, text, len, page == 0 ? GS_BOUND_HARD :

@@ -3,8 +3,8 @@
  * key_icu_table.h
  *	  ICU's sort keys of plain texts, made from a table of characters.
  *
- * A table belongs to one collation.  What it writes is what ucol_getSortKey()
- * writes, byte by byte; texts that it cannot do that for it leaves to ICU.
+ * A table belongs to one collation.  It writes the bytes that ucol_getSortKey() writes.  It leaves to ICU
+ * the texts for which it cannot.
  *
  * Protocol
  *	  1. gs_icu_table_create
@@ -29,8 +29,8 @@ typedef enum GsIcuCaseFirst
 } GsIcuCaseFirst;
 
 /*
- * The options of a collation that a table can be made for.  All others must be as they
- * are in the root collation: nothing is ignored, secondary weights forward, no case level.
+ * The options of a collation that a table supports.  All others must be as in the root collation: no
+ * character is ignored, secondary weights are forward, and there is no case level.
  */
 typedef struct GsIcuOptions
 {
@@ -40,33 +40,33 @@ typedef struct GsIcuOptions
 } GsIcuOptions;
 
 /*
- * ICU's sort key of a text of UTF-8, with the 0 at its end; false where it does not
- * fit into room bytes.  May not return, by longjmp().
+ * Returns ICU's sort key of a text of UTF-8, with the 0 at its end.  False: it does not fit into room
+ * bytes.  The function may leave by longjmp().
  */
 typedef bool (*GsIcuSortKey) (void *arg, const uint8_t *text, size_t len, uint8_t *key,
 							  size_t room, size_t *key_len);
 
 typedef struct GsIcuTable GsIcuTable;
 
-/* An empty table; NULL where memory is short. */
+/* Returns an empty table; NULL: memory is short. */
 extern GsIcuTable *gs_icu_table_create(const GsIcuOptions *options, GsIcuSortKey sort_key,
 									   void *arg);
 
 /*
- * A contraction, or a prefix and its character, begins with these two code points:
- * texts where the one follows the other are ICU's.  False where memory is short.
+ * Tells the table that a contraction, or a prefix and its character, begins with these two code points.
+ * Texts that have them side by side are left to ICU.  False: memory is short.
  */
 extern bool gs_icu_table_forbid(GsIcuTable *table, uint32_t first, uint32_t second);
 
 /*
- * Learn the most frequent characters, and compare the keys of some hundred texts with ICU's.
- * False where one is not the same, or where the table is good for too little.
+ * Learns the most frequent characters, and compares the keys of some hundred texts with ICU's.  False: a
+ * key differs, or the table knows too few characters.
  */
 extern bool gs_icu_table_prove(GsIcuTable *table);
 
 /*
- * Write a text's sort key, with the 0 at its end.  False where the text is not for the
- * table, or the key may need more than room bytes; then dst may have been written to.
+ * Writes a text's sort key, with the 0 at its end.  False: the table does not serve for the text, or the
+ * key may need more than room bytes.  Then dst may have been written to.
  */
 extern bool gs_icu_table_put(GsIcuTable *table, const uint8_t *text, size_t len, uint8_t *dst,
 							 size_t room, size_t *written);
@@ -74,8 +74,8 @@ extern bool gs_icu_table_put(GsIcuTable *table, const uint8_t *text, size_t len,
 extern void gs_icu_table_free(GsIcuTable *table);
 
 /*
- * Learn all characters but ideographs and Hangul syllables, for devices.  The caller frees the result by
- * free(); NULL where memory is short.
+ * Learns all characters except ideographs and Hangul syllables, for devices.  The caller frees the result
+ * by free().  NULL: memory is short.
  */
 extern GsIcuCharacters *gs_icu_table_offer(GsIcuTable *table);
 

@@ -3,8 +3,8 @@
  * key_range.c
  *	  Writing ranges.
  *
- * range_cmp() puts the empty range first, then compares lower bounds, then upper ones.  The same as
- * bytes, ascending:
+ * range_cmp() puts the empty range first.  It then compares lower bounds, and then upper bounds.  The same
+ * as bytes, ascending:
  *
  *		empty			00
  *		else			01, lower bound, upper bound

@@ -3,14 +3,14 @@
  * key_record.c
  *	  The fields of values of composite types.
  *
- * record_cmp() compares the fields one after the other, each by its type's default operator class and
- * its own collation, NULL above all else.  So the fields are columns of the key, behind one that only says
- * whether the value itself is NULL; in that case all of them are.  Dropped fields do not count.
+ * record_cmp() compares the fields one after the other, each by its type's default operator class and its
+ * own collation.  NULL is above all else.  So the fields are columns of the key.  The column before them
+ * only tells whether the value itself is NULL.  If it is, all fields are.  Dropped fields are left out.
  *
- * record_cmp() goes by the type that a value says it is of.  That is the column's: PostgreSQL
- * converts values of others.  Those of ROW(...) are of type record, whose typmod is the process's number
- * for its fields' types and names.  A value of another type has no key.  The typmod of other
- * types says nothing: it may be a part of the type's version.
+ * record_cmp() goes by the type that is named in a value.  That is the column's type, as PostgreSQL
+ * converts values of other types.  Values of ROW(...) are of type record, and their typmod is the process's
+ * number for the fields' types and names.  A value of another type has no key.  The typmod of other types
+ * is ignored: it may be a part of the type's version.
  *
  * Tests: regress/keys_records
  *

@@ -39,7 +39,10 @@ device_table(const GsKeyColumn *col)
 	return col->libc != NULL ? gs_libc_device_table(col->libc) : gs_key_collator_device_table(col->collator);
 }
 
-/* How a device would encode a column, which may be the TID of index tuples; -1: it cannot. */
+/*
+ * The kind by which a device encodes a column; -1: it cannot.  may_be_tid: the column may be the TID of
+ * index tuples.
+ */
 static int
 tuple_kind(const GsKeyColumn *col, bool may_be_tid)
 {
@@ -89,7 +92,7 @@ describe_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, GsTup
 		const GsKeyColumn *col = &desc->cols[i];
 		int			kind = tuple_kind(col, index_tuples && i == desc->ncols - 1);
 
-		/* columns of other types that are stored in the same way count, too */
+		/* columns of other types that are stored in the same way are accepted, too */
 		if (kind < 0)
 			return false;
 		if (kind != GS_TUPLE_TID &&

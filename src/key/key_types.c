@@ -4,9 +4,9 @@
  *	  The table of types that gpusort sorts: how their values are written as
  *	  key bytes, and how devices sort them as elements of arrays.
  *
- * How to add one is in src/README.md.  What makes a row right is the operator class's comparison
- * function, not how the type looks: the bytes must be equal exactly where it
- * returns 0, and smaller exactly where it returns less than 0.
+ * src/README.md tells how to add a type.  The operator class's comparison function decides whether a row is
+ * right, not the type's looks.  Bytes must be equal exactly if it returns 0, and smaller exactly if it
+ * returns less than 0.
  *
  *	  "char"	compared as unsigned bytes, although the type is signed
  *	  bpchar	trailing blanks do not count
@@ -28,14 +28,13 @@
  *	  jsonb		key_jsonb.c
  *	  composite types	by their fields, key_record.c; not inside of arrays
  *
- * A row is found by the operator class's input type, which for domains is the
- * base type, for varchar is text, for regclass and the like oid, and for every
- * enum, array, range and composite type anyenum, anyarray, anyrange and record.
- * Every type has one default btree operator class, which is pinned for built-in types and so cannot be
- * another than the one meant here; the pattern classes are named.
+ * A row is found by the operator class's input type.  That is the base type for domains, text for varchar,
+ * oid for regclass and the like, and anyenum, anyarray, anyrange or record for every enum, array, range or
+ * composite type.  Every type has one default btree operator class.  For built-in types it is pinned, so it
+ * is the class that the row means.  The pattern classes are named.
  *
- * The element says how devices sort such values in place, in an array
- * (device.h); GS_ELEM_NONE: not at all.  Their order is the operator class's, too.
+ * The element tells how devices sort such values in place, in an array (device.h).  Their order is the
+ * operator class's, too.  GS_ELEM_NONE: devices do not sort them.
  *
  * Tests: regress/keys, regress/keys_types
  *

@@ -13,7 +13,7 @@
 #include "key/key.h"
 #include "key/key_libc.h"
 
-/* One operator class whose order the keys can express. */
+/* An operator class whose order keys can express.  */
 typedef struct GsKeyType
 {
 	Oid			type;			/* its input type */
@@ -21,19 +21,18 @@ typedef struct GsKeyType
 	GsKeyKind	kind;
 	uint32		width;			/* bytes of an encoded value; 0: varies */
 	bool		collated;		/* its order depends on the collation */
-	GsElem		elem;			/* as an element of arrays, whose typlen is its width */
+	GsElem		elem;			/* as an element of arrays; typlen is its width */
 } GsKeyType;
 
 /*
- * key_types.c: the row for an operator class, or NULL.  *refusal says whether
- * it is the type or the class that there is none for.
+ * key_types.c: the row for an operator class, or NULL.  Then *refusal tells whether the type or the class is
+ * not supported.
  */
 extern const GsKeyType *gs_key_type_lookup(Oid type, Oid opfamily, GsRefusal *refusal);
 
 /*
- * key_collation.c: can keys express the collation's order, and if so through
- * which collator, ICU's or libc's; both are NULL where the bytes of the text
- * will do.
+ * key_collation.c: can keys express the collation's order?  If so, sets ICU's collator or libc's table.
+ * Both are NULL if the text's bytes have that order.
  */
 extern bool gs_key_collation_lookup(Oid collation, GsKeyCollator **collator,
 									const GsLibcCollation **libc);

@@ -3,12 +3,10 @@
  * key_value.c
  *	  Writing values of a varying width.
  *
- * Values in line are read where they are, with either length of header.
- * For text and bytea the length is known before they are fetched, so that of
- * what cannot fit only the slice that does is fetched: no encoding of theirs is
- * shorter than the value.  All others are fetched whole; of a bpchar the end is
- * where the trailing blanks begin, and of text under an ICU collation the last
- * character may count before the first.
+ * Values in line are read where they are, with either length of header.  The encodings of text and bytea
+ * are never shorter than the value.  So their length tells before the fetch which slice can fit, and only
+ * that is fetched.  All other values are fetched whole.  A bpchar ends where its trailing blanks begin, and
+ * under an ICU collation the last character of a text may count before the first.
  *
  * Tests: regress/keys, regress/keys_types
  *
@@ -22,7 +20,7 @@
 #include "key/key_libc.h"
 #include "key/key_value.h"
 
-/* The part of a bpchar that counts. */
+/* A bpchar without its trailing blanks.  */
 static GsVarBytes
 bpchar_bytes(struct varlena *value)
 {
@@ -35,7 +33,7 @@ bpchar_bytes(struct varlena *value)
 
 bool		gs_key_lacks_text = false;
 
-/* Text that has been fetched, by its bytes or by its collator. */
+/* Writes text that has been fetched, by its bytes or by its collation.  */
 bool
 gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
 				   size_t *written)
@@ -82,7 +80,7 @@ put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 	return all;
 }
 
-/* An int32, perhaps not aligned, holds the number of bits; then the bits. */
+/* The value is an int32, which may be unaligned, for the number of bits, and then the bits.  */
 static bool
 put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 {
@@ -94,7 +92,7 @@ put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 	return gs_key_put_bits(dst, room, bytes.data + sizeof(n_bits), n_bits, written);
 }
 
-/* By length, then by elements.  Never toasted, nor with a short header. */
+/* Ordered by length, then by elements.  An oidvector is never toasted, and has no short header.  */
 static bool
 put_oidvector(const oidvector *vector, uint8 *dst, size_t room, size_t *written)
 {

@@ -3,9 +3,8 @@
  * key_value.h
  *	  Writing one value: the inside of key/.
  *
- * Values of a fixed width are written by inline code here, those of a
- * varying width by gs_key_put_varying(); arrays write their elements with
- * both.
+ * Inline code here writes values of a fixed width, and gs_key_put_varying() values of a varying width.
+ * Arrays write their elements with both.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,10 +22,10 @@
 #include "key/key.h"
 #include "key/key_encode.h"
 
-/* The widest fixed-width value that a column can have, in bytes. */
+/* The widest fixed-width value that a column can have, in bytes.  */
 #define GS_KEY_VALUE_MAX	16
 
-/* The elements of an array, the bounds of a range, or the strings of jsonb. */
+/* Describes the elements of an array, the bounds of a range, or the strings of jsonb.  */
 struct GsKeyElement
 {
 	struct TypeCacheEntry *range;	/* the range's type, else NULL */
@@ -36,7 +35,7 @@ struct GsKeyElement
 	GsKeyColumn column;			/* ascending, not last */
 };
 
-/* A composite type, and the fields of the value at hand. */
+/* A composite type, and the fields of the value at hand.  */
 struct GsKeyRecord
 {
 	Oid			type;
@@ -46,7 +45,7 @@ struct GsKeyRecord
 	bool	   *isnull;
 };
 
-/* A varlena's contents, or their first bytes. */
+/* A varlena's contents, or their first bytes.  */
 typedef struct GsVarBytes
 {
 	const uint8 *data;
@@ -54,22 +53,21 @@ typedef struct GsVarBytes
 } GsVarBytes;
 
 /*
- * key_value.c: write a value of a varying width, at most room bytes of it,
- * and set *written to their number.  Returns whether that was all; if not,
- * they are exactly the first room bytes.  The encoding is col's own, DESC
- * included.  gs_key_put_fetched() is for ascending text whose bytes are at hand.
+ * key_value.c: writes a value of a varying width, at most room bytes of it, and sets *written to their
+ * number.  Returns whether that was the whole value; if not, they are its first room bytes.  The encoding
+ * is col's own, DESC included.  gs_key_put_fetched() is for ascending text that has been fetched.
  */
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
 
-/* Set if gs_key_put_varying() returns false because a text under a libc collation has no key. */
+/* gs_key_put_varying() sets this, and returns false, if text under a libc collation has no key.  */
 extern bool gs_key_lacks_text;
 extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst,
 							   size_t room, size_t *written);
 
 /*
- * key_array.c, key_range.c, key_jsonb.c: the same for values that hold others, ascending.  They call
- * key_value.c for these, which may be such values themselves.
+ * key_array.c, key_range.c, key_jsonb.c: the same for values that contain other values, ascending.  They
+ * call key_value.c for the inner values, which may contain others in turn.
  */
 extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 							 size_t *written);
@@ -79,40 +77,39 @@ extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, si
 							 size_t *written);
 
 /*
- * key_record.c: a composite type, in CurrentMemoryContext, NULL if it is none with known fields; and
- * reading the fields of a value.
+ * key_record.c: describes a composite type, in CurrentMemoryContext; NULL if its fields are not known.
+ * gs_key_record_read() reads the fields of a value; false: the value is of another type.
  */
 extern GsKeyRecord *gs_key_record_create(Oid type, int32 typmod);
 extern bool gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull);
 
-/* key_enum.c: place of a label among those of its type. */
+/* key_enum.c: the order of the labels of a type.  */
 extern GsKeyLabels *gs_key_labels_create(Oid type);
 extern float4 gs_key_label_order(GsKeyLabels *labels, Oid label);
 
 /*
- * key_abbrev.c: the abbreviated keys of an operator class, in CurrentMemoryContext; NULL if it has
- * none that compare as unsigned integers.  gs_key_abbreviate() makes one; false: this value has none.
+ * key_abbrev.c: the abbreviated keys of an operator class, in CurrentMemoryContext; NULL if it has none
+ * that compare as unsigned integers.  gs_key_abbreviate() makes a key; false: the value has none.
  */
 extern GsKeyAbbreviation *gs_key_abbreviation_create(Oid sort_operator, Oid opfamily, Oid opcintype,
 													 Oid collation);
 extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint64 *key);
 
 /*
- * key_icu.c: the collator of an ICU collation, which lives as long as the
- * process; NULL where there is none to be had.  locale NULL: the collation has rules beyond those of
- * its locale.  gs_key_put_icu() writes text
- * like gs_key_put_varying(), ascending; text that ends the key may come without an
- * end mark.  Where the collation is deterministic the text follows its sort key.
+ * key_icu.c: the collator of an ICU collation, which lives as long as the process; NULL if there is none.
+ * locale NULL: the collation has rules of its own.  gs_key_put_icu() writes text like gs_key_put_varying(),
+ * ascending.  Text that ends the key needs no end mark.  If the collation is deterministic, the text
+ * follows its sort key.
  */
 extern GsKeyCollator *gs_key_collator_open(Oid collation, const char *locale, bool deterministic);
 extern bool gs_key_collator_is_deterministic(const GsKeyCollator *collator);
 
-/* The table that devices make sort keys by.  NULL: they make none. */
+/* The table by which devices make sort keys.  NULL: they make none.  */
 extern const struct GsTextTable *gs_key_collator_device_table(GsKeyCollator *collator);
 extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
 						   uint8 *dst, size_t room, size_t *written);
 
-/* Raise an error, unless a value is as its type's are. */
+/* Raises an error if a value is damaged.  */
 static inline void
 gs_key_check_damage(bool good)
 {
@@ -123,7 +120,8 @@ gs_key_check_damage(bool good)
 }
 
 /*
- * Length of a varlena's contents, wherever they are.  An error if its header tells a length that none has.
+ * Returns the length of a varlena's contents, wherever they are.  Raises an error if its header tells an
+ * impossible length.
  */
 static inline uint32
 gs_var_length(const struct varlena *value)
@@ -139,8 +137,8 @@ gs_var_length(const struct varlena *value)
 }
 
 /*
- * The first len bytes of a varlena's contents, where len is no more than gs_var_length(); fewer where a
- * damaged header tells more than there are.
+ * Returns the first len bytes of a varlena's contents.  len is at most gs_var_length().  Returns fewer bytes
+ * if a damaged header tells more than there are.
  */
 static inline GsVarBytes
 gs_var_bytes(struct varlena *value, uint32 len)
@@ -159,13 +157,10 @@ gs_var_bytes(struct varlena *value, uint32 len)
 	return bytes;
 }
 
-/* A numeric's contents, header and weight checked. */
+/* A numeric's contents, header and weight checked.  */
 extern GsVarBytes gs_numeric_contents(struct varlena *value);
 
-/*
- * Is the column's encoding made of a varlena's bytes, and never shorter than
- * these?
- */
+/* Does the column's encoding contain all bytes of the value, so that it is never shorter?  */
 static inline bool
 gs_key_is_plain(const GsKeyColumn *col)
 {
@@ -173,9 +168,7 @@ gs_key_is_plain(const GsKeyColumn *col)
 		(col->kind == GS_KEY_TEXT && col->collator == NULL && col->libc == NULL);
 }
 
-/*
- * Write a value of such a column, ascending; only what fits is fetched.
- */
+/* Writes a value of such a column, ascending.  Only the part that fits is fetched.  */
 static inline bool
 gs_key_put_plain(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 				 size_t *written)
@@ -196,10 +189,7 @@ gs_key_put_plain(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 	return all && !cut;
 }
 
-/*
- * Add len bytes at *at, or as many as fit before end.  Returns whether all
- * did.
- */
+/* Adds len bytes at *at, or as many as fit before end.  Returns whether all did.  */
 static inline bool
 gs_key_append(uint8 **at, const uint8 *end, const uint8 *bytes, size_t len)
 {

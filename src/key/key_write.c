@@ -3,16 +3,13 @@
  * key_write.c
  *	  Writing one tuple's key: the way every row takes.
  *
- * Keys of a fixed width have a way of their own, which checks the room once: no key is cut there.
+ * Keys of a fixed width have a function of their own.  It checks the room once, as such keys are never cut.
  *
- * A key is cut at GS_KEY_MAX, never elsewhere, and what is cut is exactly
- * the first GS_KEY_MAX bytes of the whole key.  That makes a cut key tie with
- * another only where both go on equally that far, and order rightly against
- * all others.  Where the room ends before GS_KEY_MAX the key is given up
- * instead: the caller has a larger buffer.
+ * A key is cut at GS_KEY_MAX and nowhere else, and then is exactly the first GS_KEY_MAX bytes of the whole
+ * key.  So a cut key ties with another only if both agree up to there, and is in the right order with all
+ * other keys.  If the room ends before GS_KEY_MAX, the key is given up, as the caller has a larger buffer.
  *
- * Values that are not in line are not fetched where their length alone says
- * that the room will not do.
+ * A value that is not in line is not fetched if its length alone shows that the room is too small.
  *
  * Tests: regress/keys, regress/keys_libc_behind
  *
@@ -22,9 +19,7 @@
 
 #include "key/key_value.h"
 
-/*
- * All columns of a fixed width; NULLs are filled up with zeroes.
- */
+/* Writes columns of a fixed width.  Zeroes stand for a NULL.  */
 static inline uint32
 write_fixed(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 			uint8 *dst, uint32 capacity)
@@ -47,9 +42,7 @@ write_fixed(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 	return desc->fixed_width;
 }
 
-/*
- * Any columns.
- */
+/* Writes any columns.  */
 static uint32
 write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_isnull,
 			  uint8 *dst, uint32 capacity, bool *inexact)
@@ -92,7 +85,7 @@ write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_is
 			return dst - start;
 		}
 
-		/* spare the fetching of what is given up anyway */
+		/* do not fetch a value whose key is given up anyway */
 		if (gs_key_is_plain(col) && capacity < GS_KEY_MAX &&
 			gs_var_length((struct varlena *) DatumGetPointer(values[at])) > end - dst)
 			return GS_KEY_NO_ROOM;

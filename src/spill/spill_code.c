@@ -13,30 +13,30 @@
 #include "base/string_sort.h"
 #include "spill/spill_code.h"
 
-/* Places of a row that are copied from a source, and the fewest bytes of one. */
+/* Places of a row that are copied from a source, and the fewest bytes of one.  */
 #define MAX_COPIES 4
 #define MIN_COPY 6
 
-/* Nothing is copied from a shorter source, and of a longer one only so much is looked at. */
+/* Nothing is copied from a shorter source, and of a longer one only so much is looked at.  */
 #define MIN_SOURCE 8
 #define MAX_LOOK 2048
 
-/* Places are looked for once in so many records that do not have them, or less often. */
+/* Places are looked for once in so many records that do not have them, or less often.  */
 #define LOOK_AGAIN 16
 
 #define LOOK_SLOTS 1024
 
-/* The longest number is 2^31. */
+/* The longest number is 2^31.  */
 #define NUMBER_BYTES 5
 
-/* Where a row has bytes of its source: counted from the end of the copy before. */
+/* Where a row has bytes of its source: counted from the end of the copy before.  */
 typedef struct Copy
 {
 	uint32_t	row_gap;
 	uint32_t	source_gap;
 } Copy;
 
-/* A row, or a key. */
+/* A row, or a key.  */
 typedef struct Bytes
 {
 	const uint8_t *bytes;
@@ -80,7 +80,7 @@ min_len(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The bytes of a row after the first ones. */
+/* The bytes of a row after the first ones.  */
 static inline Bytes
 rest_of(Bytes row, uint32_t from)
 {
@@ -93,7 +93,7 @@ shared_bytes(Bytes a, Bytes b)
 	return gs_host_common_bytes(a.bytes, b.bytes, min_len(a.len, b.len));
 }
 
-/* The source of a row's bytes: its key, or else the row before. */
+/* The source of a row's bytes: its key, or else the row before.  */
 static inline Bytes
 source_of(const Coder *coder, Bytes key)
 {
@@ -124,7 +124,7 @@ look_slot(const uint8_t *bytes)
 	return load_4(bytes) * UINT32_C(0x9e3779b1) >> 22;
 }
 
-/* Find where a row, from `from` on, has bytes of a source. */
+/* Find where a row, from `from` on, has bytes of a source.  */
 static void
 look_for_copies(Coder *coder, Bytes row, uint32_t from, Bytes source)
 {
@@ -160,7 +160,7 @@ look_for_copies(Coder *coder, Bytes row, uint32_t from, Bytes source)
 	}
 }
 
-/* Write a row from `at` on, with copies from a source. */
+/* Write a row from `at` on, with copies from a source.  */
 static uint8_t *
 put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes source)
 {
@@ -203,7 +203,7 @@ put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes
 	return dst;
 }
 
-/* Does a row have its places for copies? */
+/* Does a row have its places for copies?  */
 static bool
 has_copies(const Coder *coder, Bytes row, uint32_t from, Bytes source)
 {
@@ -214,7 +214,7 @@ has_copies(const Coder *coder, Bytes row, uint32_t from, Bytes source)
 		memcmp(row.bytes + row_at, source.bytes + source_at, MIN_COPY) == 0;
 }
 
-/* Write a record. */
+/* Write a record.  */
 static uint8_t *
 put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 {
@@ -352,7 +352,7 @@ get_bytes(Input *input, uint8_t *dst, uint32_t n)
 	input->at += n;
 }
 
-/* Read what follows the bytes shared with what came before, a number of them first. */
+/* Read what follows the bytes shared with what came before, a number of them first.  */
 static uint32_t
 get_shared(Input *input, uint8_t *dst, uint32_t len, Bytes before)
 {

@@ -29,7 +29,7 @@
 
 /* ---- files, and what is done with them ---- */
 
-/* As many files as may be written at the same time: one inode has one lock. */
+/* As many files as may be written at the same time: one inode has one lock.  */
 #define GS_SPILL_STRIPES	4
 #define GS_SPILL_FILES		(2 * GS_SPILL_STRIPES)	/* of chunks, then of pages */
 
@@ -39,7 +39,7 @@ typedef struct GsSpillFile
 	uint64_t	bytes;			/* those being written included; atomic */
 } GsSpillFile;
 
-/* Memory that a thread works in. */
+/* Memory that a thread works in.  */
 typedef struct GsSpillScratch
 {
 	struct GsSpillScratch *next;
@@ -83,7 +83,7 @@ typedef struct GsSpillBlock
 								 * key */
 } GsSpillBlock;
 
-/* In a chunk. */
+/* In a chunk.  */
 static inline uint64_t
 gs_spill_block_bytes(const GsSpillBlock *block)
 {
@@ -108,7 +108,7 @@ typedef struct GsSpillRun
 
 /* ---- pages ---- */
 
-/* Where a page is; set by the thread that writes. */
+/* Where a page is; set by the thread that writes.  */
 typedef struct GsSpillPage
 {
 	uint64_t	offset;
@@ -119,7 +119,7 @@ typedef struct GsSpillPage
 
 /* ---- ranges ---- */
 
-/* A row; it and what follows it in the order are above the border. */
+/* A row; it and what follows it in the order are above the border.  */
 typedef struct GsSpillBorder
 {
 	const uint8_t *key;
@@ -131,7 +131,7 @@ typedef struct GsSpillBorder
 	uint8_t    *own_key;		/* malloc'd key; NULL: it is the block's */
 } GsSpillBorder;
 
-/* Which of a block's records is the first above a border. */
+/* Which of a block's records is the first above a border.  */
 typedef enum GsSpillCutKind
 {
 	GS_CUT_START,				/* its first */
@@ -141,7 +141,7 @@ typedef enum GsSpillCutKind
 	GS_CUT_AFTER_KEY			/* the first whose key is greater, or none */
 } GsSpillCutKind;
 
-/* Where a border cuts a run. */
+/* Where a border cuts a run.  */
 typedef struct GsSpillCut
 {
 	GsSpillCutKind kind;
@@ -151,7 +151,7 @@ typedef struct GsSpillCut
 	const uint8_t *key;
 } GsSpillCut;
 
-/* A block in memory. */
+/* A block in memory.  */
 typedef struct GsSpillView
 {
 	const char *data;
@@ -188,7 +188,7 @@ struct GsSpill
 	uint32_t	n_runs;
 	uint64_t	max_runs;
 
-	/* Once sealed: blocks, and their numbers in the order of their first rows. */
+	/* Once sealed: blocks, and their numbers in the order of their first rows.  */
 	GsSpillBlock *blocks;		/* NULL: not sealed */
 	uint32_t	n_blocks;
 	uint64_t	n_rows;
@@ -206,7 +206,7 @@ struct GsSpill
 	uint64_t	max_pages;
 };
 
-/* A part of a task that reads: a block. */
+/* A part of a task that reads: a block.  */
 typedef struct GsSpillPart
 {
 	GsSpillBlock block;			/* a copy, as the index may move */
@@ -216,7 +216,7 @@ typedef struct GsSpillPart
 	GsSpillCut	high;			/* and at the end; GS_CUT_START: none */
 } GsSpillPart;
 
-/* A job on its way; freed when it has ended. */
+/* A job on its way; freed when it has ended.  */
 typedef struct GsSpillTask
 {
 	GsHostTask	task;			/* must be first */
@@ -242,14 +242,14 @@ typedef struct GsSpillTask
 
 /* ---- spill_io.c ---- */
 
-/* NULL: no memory, and the job has ended. */
+/* NULL: no memory, and the job has ended.  */
 extern GsSpillTask *gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job);
 
-/* Another part, zeroed; NULL: no memory.  Parts before it may have moved. */
+/* Another part, zeroed; NULL: no memory.  Parts before it may have moved.  */
 extern GsSpillPart *gs_spill_task_part(GsSpillTask *task);
 extern void gs_spill_task_submit(GsSpillTask *task);
 
-/* A task fails, before it was submitted or in its thread; it is to be submitted all the same. */
+/* A task fails, before it was submitted or in its thread; it is to be submitted all the same.  */
 extern void gs_spill_task_no_memory(GsSpillTask *task);
 
 /*
@@ -269,7 +269,7 @@ extern bool gs_spill_task_read(GsSpillTask *task, uint8_t file, uint64_t offset,
 							   size_t bytes);
 extern void gs_spill_task_corrupt(GsSpillTask *task, uint8_t file);
 
-/* Take the names of a sort's files away; close them, which takes time. */
+/* Take the names of a sort's files away; close them, which takes time.  */
 extern void gs_spill_files_unlink(const GsSpill *spill);
 extern void gs_spill_files_close(const GsSpill *spill);
 
@@ -279,7 +279,7 @@ extern void gs_spill_pages_free(GsSpill *spill);
 
 /* ---- spill_runs.c ---- */
 
-/* Put the blocks of all runs into one array; false: no memory. */
+/* Put the blocks of all runs into one array; false: no memory.  */
 extern bool gs_spill_join_chunks(GsSpill *spill);
 extern void gs_spill_runs_free(GsSpill *spill);
 
@@ -289,15 +289,15 @@ extern void gs_spill_ranges_free(GsSpill *spill);
 
 /* ---- spill_read.c ---- */
 
-/* Read a block; *view is where it lies once that has ended. */
+/* Read a block; *view is where it lies once that has ended.  */
 extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
 								GsJob *job);
 
-/* Where the border below or above a range cuts a run. */
+/* Where the border below or above a range cuts a run.  */
 extern GsSpillCut gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run);
 extern GsSpillCut gs_spill_cut_high(const GsSpill *spill, uint32_t range, uint32_t run);
 
-/* The first record above the cut, of the block that it is in; view->n: none. */
+/* The first record above the cut, of the block that it is in; view->n: none.  */
 extern uint32_t gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view);
 
 /* ---- keys ---- */
