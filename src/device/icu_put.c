@@ -15,8 +15,8 @@
 
 /*
  * Writes a character's primary weights.  lead is the last lead byte if the next weight may leave it out,
- * else 0.  Always writes GS_ICU_MAX_PRIMARY + 2 bytes, without branches, which the processor could not
- * predict.
+ * else 0.  Writes up to GS_ICU_MAX_PRIMARY + 2 bytes, whatever it returns.  It has no branches, as the
+ * processor could not predict them.
  */
 static inline uint8_t *
 put_primary(uint8_t *at, const GsIcuCharacter *character, uint32_t *lead)

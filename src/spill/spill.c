@@ -3,9 +3,9 @@
  * spill.c
  *	  A sort in temporary files: opened, and closed.
  *
- * Removing a large file takes as long as the kernel needs to drop its pages:
- * for many GB, seconds.  That happens when its last descriptor is closed, and so
- * a thread does it.  The names are gone before, when gs_spill_close() returns.
+ * To remove a large file takes as long as the kernel needs to drop its pages: seconds for many GB.  That
+ * happens when the last descriptor is closed, so a thread does it.  The names are removed before
+ * gs_spill_close() returns.
  *
  * Tests: unit/plain/test_spill, tap/spill_faults
  *

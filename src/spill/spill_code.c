@@ -13,15 +13,15 @@
 #include "base/string_sort.h"
 #include "spill/spill_code.h"
 
-/* Places of a row that are copied from a source, and the fewest bytes of one.  */
+/* The most places of a row that are copied from a source, and the fewest bytes of one. */
 #define MAX_COPIES 4
 #define MIN_COPY 6
 
-/* Nothing is copied from a shorter source, and of a longer one only so much is looked at.  */
+/* Nothing is copied from a shorter source.  Only the first MAX_LOOK bytes of a longer one are searched. */
 #define MIN_SOURCE 8
 #define MAX_LOOK 2048
 
-/* Places are looked for once in so many records that do not have them, or less often.  */
+/* Places are searched again after this many records without them, or more. */
 #define LOOK_AGAIN 16
 
 #define LOOK_SLOTS 1024
@@ -29,7 +29,7 @@
 /* The longest number is 2^31.  */
 #define NUMBER_BYTES 5
 
-/* Where a row has bytes of its source: counted from the end of the copy before.  */
+/* A place where a row has bytes of its source, counted from the end of the copy before. */
 typedef struct Copy
 {
 	uint32_t	row_gap;
@@ -47,12 +47,12 @@ typedef struct Coder
 {
 	Bytes		row;			/* of the record before */
 	Bytes		key;			/* likewise */
-	uint32_t	row_len;		/* as they were written */
+	uint32_t	row_len;		/* lengths as written */
 	uint32_t	key_len;
 	Copy		copies[MAX_COPIES];
 	int			n_copies;
-	int			wait;			/* records until places are looked for again */
-	int			next_wait;		/* twice as many where none were found */
+	int			wait;			/* records until places are searched again */
+	int			next_wait;		/* twice as many if none were found */
 } Coder;
 
 static void
@@ -124,7 +124,7 @@ look_slot(const uint8_t *bytes)
 	return load_4(bytes) * UINT32_C(0x9e3779b1) >> 22;
 }
 
-/* Find where a row, from `from` on, has bytes of a source.  */
+/* Finds where a row, from `from` on, has bytes of a source. */
 static void
 look_for_copies(Coder *coder, Bytes row, uint32_t from, Bytes source)
 {
@@ -160,7 +160,7 @@ look_for_copies(Coder *coder, Bytes row, uint32_t from, Bytes source)
 	}
 }
 
-/* Write a row from `at` on, with copies from a source.  */
+/* Writes a row from `at` on, with copies from a source. */
 static uint8_t *
 put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes source)
 {
@@ -181,7 +181,7 @@ put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes
 			break;
 		row_end = row_at + n;
 		source_end = source_at + n;
-		/* some of it may be the row's before, too */
+		/* the bytes shared with the row before are written already */
 		if (row_at < at)
 		{
 			source_at += at - row_at;
@@ -301,12 +301,12 @@ gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths
 			return 0;
 		if (own_lengths && !(entry & GS_ENTRY_EXTERNAL))
 		{
-			/* the bytes that fill it up are of no use */
+			/* the bytes that fill the row up are not kept */
 			if (i + 1 < n && gs_round_up_8(load_4(row.bytes)) != row.len)
 				return 0;
 			row.len = min_len(row.len, load_4(row.bytes));
 		}
-		/* of the last one the entries tell only that it ends before them */
+		/* the entries tell only that the last row ends before them */
 		else if (i + 1 == n)
 			row.len = min_len(row.len, gs_max_row_bytes(page_bytes) + 8);
 		dst = put_record(&coder, dst, flags, row, (Bytes){NULL, 0});
@@ -352,7 +352,7 @@ get_bytes(Input *input, uint8_t *dst, uint32_t n)
 	input->at += n;
 }
 
-/* Read what follows the bytes shared with what came before, a number of them first.  */
+/* Reads the number of bytes shared with what came before, and copies these bytes.  Returns the number. */
 static uint32_t
 get_shared(Input *input, uint8_t *dst, uint32_t len, Bytes before)
 {
@@ -396,10 +396,7 @@ get_row(Input *input, uint8_t *row, uint32_t from, uint32_t len, Bytes before, B
 	}
 }
 
-/*
- * Read a record to dst, which has room for so many bytes: the row, and its key after it.  Sets both
- * lengths.
- */
+/* Reads a record to dst, which has room bytes: the row, and the key behind it.  Sets both. */
 static uint32_t
 get_record(Coder *coder, Input *input, uint8_t *dst, uint32_t room, Bytes *row, Bytes *key)
 {

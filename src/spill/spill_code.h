@@ -3,10 +3,9 @@
  * spill_code.h
  *	  The compressed form in which records are written to temporary files.
  *
- * Files hold rows and keys, where PostgreSQL's own sort writes rows only.  But the
- * key says little that is new.  Rows are in order, so a key begins with bytes of the
- * one before it; and the row holds the values that the key was made of.  So a record
- * is written as what tells it from the record before it and from itself:
+ * Files contain rows and keys, while PostgreSQL's own sort writes rows only.  But keys add little.  Rows
+ * are in order, so a key begins with bytes of the key before it, and the row contains the values of which
+ * the key was made.  So a record is written as its differences from the record before it, and from itself:
  *
  *		flags				one byte, CODE_ below
  *		row's length		unless it is that of the record before
@@ -17,21 +16,20 @@
  *							number; and a length and a place in the row's source, from where
  *							that many bytes are copied
  *
- * Numbers are of 7 bits a byte, the lowest first, the high bit saying that more
- * follow.  A row that begins with its own length, a uint32 as in PostgreSQL's minimal
- * tuples, is written without it.  An empty row or key is written as its length alone.  The first record
- * of a block follows an empty one, so each block is read by itself.
+ * Numbers have 7 bits in each byte, the lowest bits first.  The high bit tells that more bytes follow.  A
+ * row that begins with its own length, a uint32 as in PostgreSQL's minimal tuples, is written without it.
+ * An empty row or key is written as its length alone.  The first record of a block follows an empty one, so
+ * each block is read by itself.
  *
- * A row's source is its key, or where that has few bytes or none, the row before.
- * Where they have bytes in common is not searched for in every record: columns
- * stand in the same order in all of them.  So the places found in one record are tried
- * in the next, each counted from the end of the one before, and looked for again where
- * they are not found.
+ * A row's source is its key.  If the key has few bytes, the source is the row before.  Common bytes are not
+ * searched in every record, as columns have the same order in all of them.  The places found in one record
+ * are tried in the next.  Each is counted from the end of the place before.  If they do not fit, they are
+ * searched again.
  *
- * Pages are rows without keys, cut where their entries are, or by their own lengths.
+ * Pages are rows without keys.  Their entries, or their own lengths, tell where they end.
  *
- * Nothing is believed of what was read: a block that does not decode to as many records
- * and bytes as were written is refused.
+ * Nothing that was read is trusted: a block that does not decode to as many records and bytes as were
+ * written is refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,7 +51,7 @@ gs_round_up_8(uint32_t bytes)
 	return (bytes + 7) & ~UINT32_C(7);
 }
 
-/* Bytes that records in so many bytes of a chunk take at most. */
+/* The most bytes that the records of a chunk take. */
 static inline size_t
 gs_code_room(uint32_t chunk_bytes)
 {
@@ -61,21 +59,21 @@ gs_code_room(uint32_t chunk_bytes)
 }
 
 /*
- * Write n records, of which record i is first[-i], whose data lie one after the other from
- * data + first->row_off on.  Returns the bytes written to dst.
+ * Writes n records.  Record i is first[-i].  Their data are next to each other, from data + first->row_off
+ * on.  Returns the bytes written to dst.
  */
 extern size_t gs_code_records(const char *data, const GsRecord *first, uint32_t n, uint8_t *dst);
 
 /*
- * Read them again, data to where data points, as many bytes as there were; offsets in records are
- * counted from base on.  False: these are not such records.
+ * Reads the records again.  Writes data_bytes bytes to data.  Offsets in records count from base.  False:
+ * these are not such records.
  */
 extern bool gs_decode_records(const uint8_t *src, size_t bytes, char *data, uint32_t data_bytes,
 							  uint32_t base, GsRecord *first, uint32_t n);
 
 /*
- * The same with a page of n rows; 0: its rows do not lie one after the other.  own_lengths: rows begin
- * with their own length, except those with GS_ENTRY_EXTERNAL.
+ * The same for a page of n rows.  0: its rows are not next to each other.  own_lengths: rows begin with
+ * their own length, except rows with GS_ENTRY_EXTERNAL.
  */
 extern size_t gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths,
 						   uint8_t *dst);

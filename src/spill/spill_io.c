@@ -3,9 +3,9 @@
  * spill_io.c
  *	  Threads and files of sorts that are in temporary files, and how jobs end.
  *
- * Files are made by the calling thread.  How many bytes something takes in a file is known only
- * when a thread has coded it: so the thread takes the place for it, at the file's end, which
- * is what threads share, beside descriptors.
+ * The calling thread makes files.  Only a thread that has coded something knows how many bytes it takes in
+ * a file.  So that thread takes a place at the file's end.  Threads share these ends and the descriptors,
+ * and nothing else.
  *
  * Tests: unit/plain/test_spill, tap/spill_faults
  *
@@ -32,7 +32,7 @@ file_path(const GsSpill *spill, uint8_t file, char *path)
 	snprintf(path, GS_SPILL_PATH_BYTES, "%s.%u", spill->path, file);
 }
 
-/* Note a failure, unless there was one before. */
+/* Notes the first failure. */
 static void
 note_failure(GsSpill *spill, GsSpillAction action, uint8_t file, int error_number)
 {
@@ -84,7 +84,7 @@ open_file(const GsSpillIo *io, const char *path)
 	return fd;
 }
 
-/* Make a file, and its folder where there is none.  Returns 0 or errno, EMFILE where there may be no more. */
+/* Makes a file, and its folder if it is missing.  Returns 0 or errno; EMFILE: no more files are allowed. */
 static int
 create_file(GsSpill *spill, uint8_t file)
 {
@@ -118,7 +118,7 @@ create_file(GsSpill *spill, uint8_t file)
 	return 0;
 }
 
-/* Transfer all of it.  Returns 0 or errno. */
+/* Transfers all bytes.  Returns 0 or errno. */
 static int
 transfer(GsSpill *spill, GsSpillAction action, uint8_t file, uint64_t offset, char *memory,
 		 size_t bytes)
@@ -174,7 +174,7 @@ return_scratch(GsSpillIo *io, GsSpillScratch *scratch)
 	pthread_mutex_unlock(&io->scratch_lock);
 }
 
-/* End a task and its job, on whatever thread this is; the task is gone then. */
+/* Ends a task and its job, on any thread.  The task is freed. */
 static void
 end_task(GsSpillTask *task)
 {
@@ -267,8 +267,8 @@ file_beside(const GsSpill *spill, uint8_t file)
 }
 
 /*
- * Several files make it faster, one will do.  So a sort has only one if half of the descriptors were in
- * use when it was made, or if none is left for another one.
+ * Several files are faster, but one is enough.  So a sort has only one if half of the descriptors were in
+ * use when it was made, or if none is left for another file.
  */
 void
 gs_spill_task_create(GsSpillTask *task, uint8_t file)
@@ -314,7 +314,7 @@ gs_spill_task_scratch(GsSpillTask *task, size_t bytes)
 	size_t		room = gs_code_room(task->spill->chunk_bytes);
 	GsSpillScratch *scratch;
 
-	/* all of one size, so that each will do for the next task */
+	/* all of one size, so that each serves for the next task */
 	if (bytes < room)
 		bytes = room;
 	pthread_mutex_lock(&io->scratch_lock);
@@ -337,7 +337,7 @@ gs_spill_task_scratch(GsSpillTask *task, size_t bytes)
 	return scratch->memory;
 }
 
-/* Take a place at the end of a file; false: that would be beyond the limit. */
+/* Takes a place at the end of a file.  False: the limit does not allow it. */
 static bool
 take_place(GsSpill *spill, uint8_t file, size_t bytes, uint64_t *offset)
 {

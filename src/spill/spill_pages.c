@@ -3,8 +3,8 @@
  * spill_pages.c
  *	  Pages of sorted rows in temporary files.
  *
- * Their place is noted for each, as they are not all of one size there (spill_code.h).
- * Pages go round files of their own, which are removed once the pages are of no more use.
+ * Coded pages differ in size, so the place of each is noted (spill_code.h).  Pages are spread over files of
+ * their own, which are removed once pages are of no more use.
  *
  * Tests: unit/plain/test_spill
  *
@@ -54,7 +54,7 @@ read_page(GsSpillTask *task)
 		gs_spill_task_corrupt(task, task->file);
 }
 
-/* Room for what is known of a page; false: no memory. */
+/* Makes room for a page's GsSpillPage.  False: no memory. */
 static bool
 add_page(GsSpill *spill, uint64_t page)
 {

@@ -11,8 +11,8 @@
  *	  spill_io.c	  threads, files, transfers, how jobs end
  *	  spill_code.c	  how records are written
  *
- * Each calls files below it in this list only.  All of it belongs to the calling thread,
- * except what a GsSpillTask names, which belongs to a thread of the pool while it runs.
+ * Each file calls only files below it in this list.  Everything belongs to the calling thread, except the
+ * things that a GsSpillTask names: they belong to a thread of the pool while the task runs.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,17 +29,17 @@
 
 /* ---- files, and what is done with them ---- */
 
-/* As many files as may be written at the same time: one inode has one lock.  */
+/* Several threads write at the same time, and an inode has one lock. */
 #define GS_SPILL_STRIPES	4
 #define GS_SPILL_FILES		(2 * GS_SPILL_STRIPES)	/* of chunks, then of pages */
 
 typedef struct GsSpillFile
 {
 	int			fd;				/* -1: not made yet */
-	uint64_t	bytes;			/* those being written included; atomic */
+	uint64_t	bytes;			/* including those being written; atomic */
 } GsSpillFile;
 
-/* Memory that a thread works in.  */
+/* Working memory of a thread. */
 typedef struct GsSpillScratch
 {
 	struct GsSpillScratch *next;
@@ -54,8 +54,8 @@ struct GsSpillIo
 	void	   *notify_arg;
 	mode_t		folder_mode;
 	mode_t		file_mode;
-	int			max_fd;			/* of files; the system gives the lowest free number, so a higher one
-								 * means that few are left for others */
+	int			max_fd;			/* the greatest descriptor of files; the system gives the lowest free one,
+								 * so a greater one means that few are left for others */
 	uint32_t	n_spills;		/* open sorts; the last one frees a closed io */
 	pthread_mutex_t scratch_lock;
 	GsSpillScratch *scratch;	/* not in use */
@@ -63,9 +63,7 @@ struct GsSpillIo
 
 /* ---- runs ---- */
 
-/*
- * Records that are read together, in the file as spill_code.h says.
- */
+/* Records that are read together.  spill_code.h tells their form in the file. */
 typedef struct GsSpillBlock
 {
 	const uint8_t *key;			/* of its first record */
@@ -76,14 +74,14 @@ typedef struct GsSpillBlock
 	uint32_t	key_len;		/* without flags */
 	uint32_t	data_bytes;		/* a multiple of 8 */
 	uint32_t	n_records;		/* at least 1 */
-	uint32_t	base;			/* offset of its data in the chunk, to which
-								 * offsets in records refer */
+	uint32_t	base;			/* offset of its data in the chunk; offsets in records count from the
+								 * chunk's start */
 	uint8_t		file;
 	bool		repeats;		/* the record before it in the run has the same
 								 * key */
 } GsSpillBlock;
 
-/* In a chunk.  */
+/* The bytes of a block in a chunk. */
 static inline uint64_t
 gs_spill_block_bytes(const GsSpillBlock *block)
 {
@@ -93,7 +91,7 @@ gs_spill_block_bytes(const GsSpillBlock *block)
 typedef struct GsSpillChunk
 {
 	uint32_t	n_blocks;		/* 0: no records */
-	GsSpillBlock *blocks;		/* of its own; once sealed, among those of all */
+	GsSpillBlock *blocks;		/* owned; once sealed, a part of GsSpill.blocks */
 	uint8_t    *keys;			/* first keys of the blocks, then last_key */
 	const uint8_t *last_key;	/* of the last record */
 	uint32_t	last_key_len;
@@ -101,25 +99,25 @@ typedef struct GsSpillChunk
 
 typedef struct GsSpillRun
 {
-	uint64_t	end_chunk;		/* behind its last one */
+	uint64_t	end_chunk;		/* the one behind its last */
 	uint32_t	first_block;	/* once sealed */
 	uint32_t	n_blocks;
 } GsSpillRun;
 
 /* ---- pages ---- */
 
-/* Where a page is; set by the thread that writes.  */
+/* Where a page is.  The thread that writes sets it. */
 typedef struct GsSpillPage
 {
 	uint64_t	offset;
-	uint32_t	coded_bytes;	/* those of a page: it is written as it is */
+	uint32_t	coded_bytes;	/* equal to the bytes of a page: it is not coded */
 	uint32_t	n_rows;
 	uint8_t		file;
 } GsSpillPage;
 
 /* ---- ranges ---- */
 
-/* A row; it and what follows it in the order are above the border.  */
+/* A border is a row.  The row itself and all rows behind it in the order are above the border. */
 typedef struct GsSpillBorder
 {
 	const uint8_t *key;
@@ -131,11 +129,11 @@ typedef struct GsSpillBorder
 	uint8_t    *own_key;		/* malloc'd key; NULL: it is the block's */
 } GsSpillBorder;
 
-/* Which of a block's records is the first above a border.  */
+/* Which record of a block is the first above a border. */
 typedef enum GsSpillCutKind
 {
 	GS_CUT_START,				/* its first */
-	GS_CUT_RECORD,				/* the one with number `record` */
+	GS_CUT_RECORD,				/* the record with number `record` */
 	GS_CUT_AT_KEY,				/* the first whose key is no less than the
 								 * border's, or none */
 	GS_CUT_AFTER_KEY			/* the first whose key is greater, or none */
@@ -188,15 +186,14 @@ struct GsSpill
 	uint32_t	n_runs;
 	uint64_t	max_runs;
 
-	/* Once sealed: blocks, and their numbers in the order of their first rows.  */
+	/* Once sealed: all blocks, and their numbers in the order of their first rows. */
 	GsSpillBlock *blocks;		/* NULL: not sealed */
 	uint32_t	n_blocks;
 	uint64_t	n_rows;
 	uint32_t   *order;			/* n_blocks */
 	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
 
-	GsSpillBorder *borders;		/* above each range, but none above the last of
-								 * all */
+	GsSpillBorder *borders;		/* the border above each range; the last range of all has none */
 	uint32_t	n_ranges;
 	uint64_t	max_ranges;
 	bool		is_planned;		/* the last range has no border above */
@@ -206,34 +203,34 @@ struct GsSpill
 	uint64_t	max_pages;
 };
 
-/* A part of a task that reads: a block.  */
+/* A block that a task reads. */
 typedef struct GsSpillPart
 {
 	GsSpillBlock block;			/* a copy, as the index may move */
-	char	   *data;			/* begin here in memory */
+	char	   *data;			/* where its data go */
 	GsRecord   *first;			/* record i is first[-i] */
-	GsSpillCut	low;			/* records to drop in front */
-	GsSpillCut	high;			/* and at the end; GS_CUT_START: none */
+	GsSpillCut	low;			/* records before it are dropped */
+	GsSpillCut	high;			/* records from it on are dropped; GS_CUT_START: none */
 } GsSpillPart;
 
-/* A job on its way; freed when it has ended.  */
+/* A job on its way.  It is freed when it has ended. */
 typedef struct GsSpillTask
 {
 	GsHostTask	task;			/* must be first */
 	GsSpill    *spill;
 	GsJob	   *job;
 	void		(*work) (struct GsSpillTask *task); /* what a thread does */
-	GsStatus	status;			/* what the job comes to */
+	GsStatus	status;			/* the job's outcome */
 	GsSpillAction action;		/* INTERNAL: what failed */
 	int			error_number;
-	uint8_t		file;			/* written to, or that failed */
+	uint8_t		file;			/* the file written to, or the file that failed */
 	GsSpillScratch *scratch;
 	GsSpillPage *page;
 	bool		own_lengths;	/* of its rows */
 	GsSpillChunk *index;		/* of the chunk that is written, and its records */
 	uint32_t	n_records;
 	char	   *chunk;			/* written from, or read to */
-	GsSpillPiece *piece;		/* NULL: no chunk of what was read is wanted */
+	GsSpillPiece *piece;		/* NULL: the blocks are not cut and joined to a chunk */
 	bool	   *ties;			/* atomic */
 	GsSpillPart *parts;
 	uint32_t	n_parts;
@@ -245,23 +242,23 @@ typedef struct GsSpillTask
 /* NULL: no memory, and the job has ended.  */
 extern GsSpillTask *gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job);
 
-/* Another part, zeroed; NULL: no memory.  Parts before it may have moved.  */
+/* Adds a part, zeroed.  NULL: no memory.  The parts before it may move. */
 extern GsSpillPart *gs_spill_task_part(GsSpillTask *task);
 extern void gs_spill_task_submit(GsSpillTask *task);
 
-/* A task fails, before it was submitted or in its thread; it is to be submitted all the same.  */
+/* Makes a task fail, before it is submitted or in its thread.  It must be submitted all the same. */
 extern void gs_spill_task_no_memory(GsSpillTask *task);
 
 /*
- * The file that a task writes to is made if there is none, or another one is taken; a task that fails
- * so is to be submitted.
+ * Makes the file that a task writes to, if it does not exist, or chooses another one.  If that fails, the
+ * task fails, and must still be submitted.
  */
 extern void gs_spill_task_create(GsSpillTask *task, uint8_t file);
 
 /*
- * A thread's task calls these.  False, or NULL: the task has failed, and returns.
- * scratch: memory until the task ends, once.  append: write at the end of the task's file, which
- * is at *offset.  read: from a file.  corrupt: what was read is not what was written.
+ * A thread's task calls these.  False, or NULL: the task has failed, and returns.  scratch: returns memory
+ * until the task ends; legal once.  append: writes at the end of the task's file, and sets *offset.  read:
+ * reads from a file.  corrupt: the bytes read are not those written.
  */
 extern uint8_t *gs_spill_task_scratch(GsSpillTask *task, size_t bytes);
 extern bool gs_spill_task_append(GsSpillTask *task, const void *memory, size_t bytes, uint64_t *offset);
@@ -269,7 +266,7 @@ extern bool gs_spill_task_read(GsSpillTask *task, uint8_t file, uint64_t offset,
 							   size_t bytes);
 extern void gs_spill_task_corrupt(GsSpillTask *task, uint8_t file);
 
-/* Take the names of a sort's files away; close them, which takes time.  */
+/* Removes the names of a sort's files; closes the files, which takes time. */
 extern void gs_spill_files_unlink(const GsSpill *spill);
 extern void gs_spill_files_close(const GsSpill *spill);
 
@@ -279,7 +276,7 @@ extern void gs_spill_pages_free(GsSpill *spill);
 
 /* ---- spill_runs.c ---- */
 
-/* Put the blocks of all runs into one array; false: no memory.  */
+/* Moves the blocks of all runs into one array.  False: no memory. */
 extern bool gs_spill_join_chunks(GsSpill *spill);
 extern void gs_spill_runs_free(GsSpill *spill);
 
@@ -289,15 +286,15 @@ extern void gs_spill_ranges_free(GsSpill *spill);
 
 /* ---- spill_read.c ---- */
 
-/* Read a block; *view is where it lies once that has ended.  */
+/* Reads a block.  *view tells its place once the job has ended. */
 extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
 								GsJob *job);
 
-/* Where the border below or above a range cuts a run.  */
+/* Returns where the border below or above a range cuts a run. */
 extern GsSpillCut gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run);
 extern GsSpillCut gs_spill_cut_high(const GsSpill *spill, uint32_t range, uint32_t run);
 
-/* The first record above the cut, of the block that it is in; view->n: none.  */
+/* Returns the first record above the cut, of the block that is cut; view->n: none. */
 extern uint32_t gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view);
 
 /* ---- keys ---- */

@@ -3,20 +3,18 @@
  * spill_ranges.c
  *	  The borders between ranges: planning them, and splitting a range.
  *
- * Rows are ordered by (key, run, number in the run), a border is such a row, and a range is
- * what lies between two borders.  spill_read.c tells where they cut a run.
+ * Rows are ordered by (key, run, number in the run).  A border is such a row, and a range is the rows
+ * between two borders.  spill_read.c tells where borders cut a run.
  *
- * Planning looks at nothing but the index.  Blocks are sorted by their first
- * rows, once; a border is the first row of a block, and the rows between two
- * borders are counted as the blocks that begin between them.  A border may
- * cut one block of each run.  What is missing at one end of a range is surplus at the
- * other, so sums are off by at most a few blocks of each run.
+ * Planning looks at the index only.  Blocks are sorted by their first rows, once.  A border is the first
+ * row of a block.  The rows between two borders are counted as the blocks that begin between them.  A
+ * border may cut one block of each run.  The surplus at one end of a range makes up for the loss at the
+ * other end, so sums are wrong by at most a few blocks of each run.
  *
- * A range that turns out too large for the device is split at a block that
- * begins within it.  Where none does, it has at most one block of each run; then
- * these are read, and the border is a row: of the rows in the middle of each run's
- * part the one with half of all rows on either side, nearly.  At least a
- * quarter is on either side, and so splitting ends at ranges of one row.
+ * A range that is too large for the device is split at a block that begins within it.  If there is none,
+ * the range has at most one block of each run.  Then these blocks are read, and the border is a row.  It is
+ * chosen among the rows in the middle of each run's part, so that about half of all rows are on either
+ * side.  At least a quarter is, so splitting ends at ranges of one row.
  *
  * Tests: unit/plain/test_spill
  *
@@ -55,10 +53,7 @@ border_at_block(const GsSpill *spill, uint32_t number)
 	return border;
 }
 
-/*
- * The first place in spill->order whose block begins above the border, or at
- * it, where that counts.
- */
+/* Returns the first place in spill->order whose block begins above the border.  or_at: or at the border. */
 static uint32_t
 first_block_above(const GsSpill *spill, const GsSpillBorder *border, bool or_at)
 {
@@ -80,9 +75,7 @@ first_block_above(const GsSpill *spill, const GsSpillBorder *border, bool or_at)
 
 /* ---- sealing ---- */
 
-/*
- * Blocks lie by run and row, so a stable sort by key is what is needed.
- */
+/* Blocks are ordered by run and row, so a stable sort by key puts them in order. */
 static bool
 sort_blocks(GsSpill *spill)
 {
@@ -160,7 +153,10 @@ gs_spill_ranges(const GsSpill *spill)
 	return spill->n_ranges;
 }
 
-/* The first place in spill->order of a block that begins within a range, behind the range's first row. */
+/*
+ * Returns the first place in spill->order of a block that begins within a range, behind the range's first
+ * row.
+ */
 static uint32_t
 first_block_within(const GsSpill *spill, uint32_t range)
 {
@@ -202,7 +198,7 @@ gs_spill_plan(GsSpill *spill, uint64_t budget)
 
 /* ---- splitting ---- */
 
-/* A row in the middle of what a range has of a run. */
+/* A row in the middle of a range's part of a run. */
 typedef struct Candidate
 {
 	GsSpillBorder border;		/* with a key of its own */
@@ -215,7 +211,7 @@ compare_candidates(const void *a, const void *b)
 	return compare_borders(&((const Candidate *) a)->border, &((const Candidate *) b)->border);
 }
 
-/* Make row i of a block that was read a border. */
+/* Makes a border of row i of a block that was read. */
 static bool
 border_at_record(GsSpillBorder *border, const GsSpill *spill, uint32_t number,
 				 const GsSpillView *view, uint32_t i)
@@ -239,26 +235,26 @@ border_at_record(GsSpillBorder *border, const GsSpill *spill, uint32_t number,
 struct GsSpillSplit
 {
 	GsSpill    *spill;
-	bool		found;			/* border is where to split */
+	bool		found;			/* border is set */
 	GsSpillBorder border;
 
 	/* looking for a row */
 	Candidate  *candidates;
 	uint32_t	n_candidates;
 	uint32_t	run;			/* whose blocks are read */
-	GsSpillCut	low;			/* what the range has of it */
+	GsSpillCut	low;			/* the range's part of the run */
 	GsSpillCut	high;
 	uint32_t	block;			/* the next one */
 	uint32_t	end;
-	uint32_t	most;			/* rows of the range in one of its blocks */
+	uint32_t	most;			/* the most rows of the range in one block of the run */
 	bool		has_view;		/* the block before has been read */
 	GsSpillView view;
 	bool		failed;			/* no memory */
 };
 
 /*
- * Look at what the last range has of the block that was read: its middle
- * row is the candidate unless a block before has more.
+ * Looks at the last range's part of the block that was read.  Its middle row is the run's candidate, unless
+ * a block before had more rows.
  */
 static bool
 look_at_block(GsSpillSplit *split)
@@ -282,8 +278,7 @@ look_at_block(GsSpillSplit *split)
 }
 
 /*
- * Turn to what the last range has of a run.  That is in one block, or in two where the range
- * begins with a group.
+ * Turns to the last range's part of a run.  It is in one block, or in two if the range begins with a group.
  */
 static void
 enter_run(GsSpillSplit *split, uint32_t run)
@@ -302,8 +297,8 @@ enter_run(GsSpillSplit *split, uint32_t run)
 }
 
 /*
- * The candidate that has half of the rows on either side, nearly, and at least
- * one below it; n: there is only one row.
+ * Returns the candidate that has about half of the rows on either side, and at least one row below it; n:
+ * there is only one row.
  */
 static uint32_t
 choose_candidate(Candidate *candidates, uint32_t n)
@@ -322,7 +317,7 @@ choose_candidate(Candidate *candidates, uint32_t n)
 	return i;
 }
 
-/* Of the blocks [first, end) in order the one with half of the range below it. */
+/* Returns the block, of [first, end) in order, that has half of the range below it. */
 static uint32_t
 middle_block(const GsSpill *spill, uint32_t first, uint32_t end)
 {
@@ -342,7 +337,7 @@ middle_block(const GsSpill *spill, uint32_t first, uint32_t end)
 	return low;
 }
 
-/* A border at which a block begins within the last range; false: none does. */
+/* Sets a border at a block that begins within the last range.  False: there is none. */
 static bool
 find_middle_block(const GsSpill *spill, GsSpillBorder *border)
 {

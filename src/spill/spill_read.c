@@ -4,11 +4,10 @@
  *	  Reading ranges: blocks of all runs, cut to the range's borders, put
  *	  together into chunks.
  *
- * A border cuts each run within one block at most, and that block is read for
- * the range below it and again for the one above.  A range's part of a run is
- * then: the end of a block, whole blocks, the beginning of a block.  A piece has
- * as many of them as its chunk has room for, and goes on to the next runs while there
- * is room: a range may have little of each of many runs.
+ * A border cuts at most one block of each run.  That block is read for the range below, and again for the
+ * range above.  So a range's part of a run is the end of a block, whole blocks, and the beginning of a
+ * block.  A piece has as many of them as fit into its chunk.  It goes on to the next runs, as a range may
+ * have little of each of many runs.
  *
  * Ties.  The first row of a range is the row of its border, of key K in run R.
  * It has the key of the row before it if any row before it has key K:
@@ -25,9 +24,9 @@
  * cut is at that key.  The record there lies in the last block that begins below the cut, and is sought
  * when the block has been read.
  *
- * Pieces.  A piece is decoded to where it will lie, data to the chunk's front and records
- * to its end.  The thread then seeks the borders in the blocks that have one, moves the rows
- * that are wanted together, and makes the offsets in the records those of this chunk.
+ * Pieces.  Blocks are decoded into the chunk, data to its front and records to its end.  The thread then
+ * finds the borders in the blocks that have one, moves the wanted rows together, and makes the offsets in
+ * records those of this chunk.
  *
  * Tests: unit/plain/test_spill, regress/spill
  *
@@ -39,7 +38,7 @@
 
 /* ---- where borders cut runs ---- */
 
-/* Where a border cuts a run. */
+/* Returns where a border cuts a run. */
 static GsSpillCut
 cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
 {
@@ -102,7 +101,8 @@ gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view)
 {
 	uint32_t	low = 0;
 	uint32_t	high = view->n;
-	int			below = cut->kind == GS_CUT_AT_KEY ? -1 : 0;	/* orders up to this are */
+	int			below = cut->kind == GS_CUT_AT_KEY ? -1 : 0;	/* the order of records below the cut is at
+																 * most this */
 
 	if (cut->kind == GS_CUT_START || cut->kind == GS_CUT_RECORD)
 		return cut->record;
@@ -123,10 +123,7 @@ gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view)
 
 /* ---- what a thread does with blocks that it has read ---- */
 
-/*
- * Append the records [from, to) of a block to the piece, at whose end they lie
- * or after it.
- */
+/* Appends the records [from, to) of a block to the piece.  They are at the piece's end, or behind it. */
 static void
 append_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *view, uint32_t from,
 			 uint32_t to)
@@ -142,7 +139,7 @@ append_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *vi
 		memmove(data, part->data + begin, end - begin);
 	if (shift == 0 && place == view->first - from)
 	{
-		/* they lie where they should */
+		/* they are in their place already */
 		piece->n_records += to - from;
 		from = to;
 	}
@@ -158,7 +155,7 @@ append_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *vi
 	piece->data_bytes += end - begin;
 }
 
-/* Append what is wanted of a block to the piece. */
+/* Appends the wanted rows of a block to the piece. */
 static void
 assemble_part(GsSpillTask *task, const GsSpillPart *part)
 {
@@ -175,7 +172,7 @@ assemble_part(GsSpillTask *task, const GsSpillPart *part)
 		append_records(task, part, &view, from, to);
 }
 
-/* Parts that follow the first one in its file, that one included, and their bytes there. */
+/* Counts the parts that are next to each other in the file, from the first one on, and their bytes there. */
 static uint32_t
 parts_together(const GsSpillTask *task, uint32_t first, size_t *bytes)
 {
@@ -205,7 +202,7 @@ decode_part(GsSpillTask *task, const GsSpillPart *part, const uint8_t *coded)
 	return false;
 }
 
-/* Work: read all parts; for a piece, drop what is not wanted, and make offsets those of the chunk. */
+/* Work: reads all parts.  For a piece it drops unwanted rows, and makes offsets those of the chunk. */
 static void
 read_parts(GsSpillTask *task)
 {
@@ -243,7 +240,7 @@ read_parts(GsSpillTask *task)
 
 /* ---- jobs ---- */
 
-/* Add a block to what a task reads, to lie after *data_bytes and *n_records. */
+/* Adds a block to a task.  It will be behind *data_bytes and *n_records. */
 static bool
 add_block(GsSpillTask *task, const GsSpillBlock *block, uint32_t *data_bytes, uint32_t *n_records)
 {
@@ -259,7 +256,7 @@ add_block(GsSpillTask *task, const GsSpillBlock *block, uint32_t *data_bytes, ui
 	return true;
 }
 
-/* Read blocks into a chunk, one behind the other. */
+/* Reads blocks into a chunk, one behind the other. */
 static void
 read_blocks(GsSpill *spill, const GsSpillBlock *blocks, uint32_t n, void *chunk, GsSpillPiece *piece,
 			GsJob *job)
@@ -309,7 +306,7 @@ struct GsSpillReader
 {
 	GsSpill    *spill;
 	uint32_t	range;
-	uint32_t	run;			/* now being read; its blocks still to read: */
+	uint32_t	run;			/* being read; its next blocks are: */
 	uint32_t	next_block;
 	uint32_t	end_block;
 	GsSpillCut	low;			/* of this run; the first block's */

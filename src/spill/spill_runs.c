@@ -3,21 +3,17 @@
  * spill_runs.c
  *	  Writing sorted runs in blocks, and the index that is kept of them.
  *
- * A chunk is cut into blocks, and each is coded by itself (spill_code.h).  So a thread that
- * needs some of a chunk's rows reads them in one piece, and whole chunks are read
- * and written in one piece as well.
+ * A chunk is cut into blocks, and each is coded by itself (spill_code.h).  The blocks of a chunk are next
+ * to each other in the file, so a thread reads some or all of them at once.
  *
- * In memory the index has for each block its place and its first key, and
- * whether that is the key of the row before it, too: whether two ranges that
- * meet there have a key in common could not be told otherwise without reading
- * one more block (spill_read.c).  A block is a sixteenth of a chunk, and longer
- * where its first key is long, so that the index stays within a sixty-fourth
- * of what is written.  Behind 2 * DENSE_CHUNKS blocks get longer and longer, up to whole chunks: the index
- * of 1 TB has 2.8 million of them, and takes 0.23 GB, 0.55 while it is put in order.  In return a range reads
- * more at its borders.
+ * The index, in memory, has each block's place and first key, and whether the row before has the same key.
+ * Without this flag, finding a tie between two ranges would cost one more read (spill_read.c).  A block is
+ * a sixteenth of a chunk.  It is longer if its first key is long, so that the index stays within a
+ * sixty-fourth of the bytes written.  Behind 2 * DENSE_CHUNKS chunks, blocks get longer, up to whole
+ * chunks: the index of 1 TB has 2.8 million blocks, and takes 0.23 GB, or 0.55 GB while it is put in order.
+ * In return a range reads more at its borders.
  *
- * The chunks of a run go round the files, so that several threads write at the same
- * time.
+ * The chunks of a run are spread over the files, so that several threads write at the same time.
  *
  * Tests: unit/plain/test_spill
  *
@@ -43,7 +39,7 @@ typedef struct Source
 {
 	GsSpillView view;
 	uint32_t	data_bytes;		/* a multiple of 8 */
-	uint32_t	sparse;			/* how many times as long blocks are as they are at first */
+	uint32_t	sparse;			/* blocks are this many times as long as at the sort's start */
 	uint64_t	block_bytes;	/* of a block with a short key */
 } Source;
 
@@ -70,7 +66,7 @@ source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records, uint64_t 
 	return source;
 }
 
-/* Where the data of record i begin, or end, for i = n. */
+/* Returns where the data of record i begin; for i = n, where they end. */
 static uint32_t
 source_offset(const Source *source, uint32_t i)
 {
@@ -85,7 +81,7 @@ source_bytes(const Source *source, uint32_t first, uint32_t end)
 		(uint64_t) (end - first) * sizeof(GsRecord);
 }
 
-/* The end of the block that begins with a record. */
+/* Returns the end of the block that begins with a record. */
 static uint32_t
 block_end(const Source *source, uint32_t first)
 {
@@ -144,7 +140,7 @@ copy_key(uint8_t *dst, const Source *source, uint32_t i, uint32_t *len)
 	return dst + *len;
 }
 
-/* All of a chunk's index but what depends on the chunks before it. */
+/* Makes a chunk's index, except for the parts that depend on the chunks before it. */
 static bool
 index_chunk(GsSpillChunk *chunk, const Source *source)
 {
@@ -264,7 +260,7 @@ gs_spill_end_run(GsSpill *spill)
 
 /* ---- all runs ---- */
 
-/* Append the blocks of a chunk to all others'. */
+/* Appends the blocks of a chunk to the blocks of all chunks. */
 static void
 join_chunk(GsSpill *spill, GsSpillChunk *chunk, const GsSpillChunk *before, uint32_t run,
 		   uint64_t *n_rows)
