@@ -23,7 +23,7 @@
 #define MAX_SLAB_BYTES ((size_t) 64 << 20)
 #define HUGE_PAGE ((size_t) 2 << 20)
 
-/* Reserved bytes after which the machine is asked again.  */
+/* The machine's memory is checked once for this many reserved bytes. */
 #define WATCH_BYTES ((uint64_t) 64 << 20)
 
 struct GsHostSlab
@@ -265,8 +265,8 @@ gs_host_allocate(size_t bytes)
 }
 
 /*
- * A slab is as large as all before it together, so that small sorts take
- * little, and many chunks few slabs.
+ * A slab is twice as large as the one before.  So small sorts take little memory, and many chunks take few
+ * slabs.
  */
 char *
 gs_host_slab_allocate(GsHostSlab **slabs, size_t bytes, size_t first_bytes)

@@ -17,13 +17,13 @@ extern "C"
 {
 #endif
 
-/* Cores that this process may use, or that its control group has time of. */
+/* Returns the number of cores that this process and its control group may use. */
 extern int	gs_host_cores(void);
 
-/* Bytes of memory that the machine has, or this process's control group. */
+/* Returns the bytes of memory of the machine, or of this process's control group if that has less. */
 extern uint64_t gs_host_total_memory(void);
 
-/* Of `total` bytes, those that can be used without swapping. */
+/* Returns the bytes, of total, that can be used without swapping. */
 extern uint64_t gs_host_available_memory(uint64_t total);
 
 /* What one user of the machine's memory may hold by default, of `total` bytes. */
@@ -35,21 +35,18 @@ extern uint64_t gs_host_default_limit(uint64_t total);
  */
 extern bool gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_t *available);
 
-/* Milliseconds by a clock that nobody sets. */
+/* Returns milliseconds of a monotonic clock. */
 extern double gs_host_now_ms(void);
 
-/* Make room for n items of an array that grows by realloc(), to twice its size; false: no memory. */
+/* Makes room for n items of an array, which grows by realloc() to twice its size.  False: no memory. */
 extern bool gs_host_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
 
-/*
- * Memory for much data: large pages where the system has them.  Returned by
- * free().
- */
+/* Returns memory for much data, in large pages if the system has them.  free() frees it. */
 extern void *gs_host_allocate(size_t bytes);
 
 /*
- * Memory for many pieces that are given back together: begin with a NULL.
- * Pieces start at multiples of 64; the first slab has first_bytes or more.
+ * Memory for many pieces that are freed together.  *slabs begins as NULL.  Pieces start at multiples of 64.
+ * The first slab has first_bytes or more.
  */
 typedef struct GsHostSlab GsHostSlab;
 

@@ -28,7 +28,7 @@ typedef struct GsHostKey
 	uint64_t	word;
 	const uint8_t *key;
 	uint32_t	len;			/* bytes */
-	uint32_t	row;			/* the caller's, carried along */
+	uint32_t	row;			/* the caller's number */
 } GsHostKey;
 
 /* The word at `depth` bytes into a key; depth <= len. */
@@ -61,9 +61,9 @@ gs_host_key_init(GsHostKey *k, const void *key, uint32_t len, uint32_t row)
 }
 
 /*
- * What orders keys of one depth: the word, then for keys that end within it
- * how many of its bytes are theirs (0..8), then the keys that go on (9).
- * Equal words of ended keys of one class are equal keys.
+ * Keys of one depth are ordered by word, then by class.  The class of a key that ends within its word is
+ * the number of its bytes there (0..8); the class of all others is 9.  Ended keys of one class with equal
+ * words are equal.
  */
 #define GS_HOST_GOES_ON 9
 
@@ -75,32 +75,30 @@ gs_host_key_class(const GsHostKey *k, uint32_t depth)
 	return left > 8 ? GS_HOST_GOES_ON : left;
 }
 
-/* Equal keys?  Both must come from one finished sort. */
+/* Are two keys equal?  Both must come from one finished sort. */
 static inline bool
 gs_host_key_equal(const GsHostKey *a, const GsHostKey *b)
 {
-	/* The sort leaves equal keys at equal depths, so the words do not lie. */
+	/* The sort leaves equal keys at equal depths, so their words are equal. */
 	return a->word == b->word && a->len == b->len &&
 		(a->key == b->key || memcmp(a->key, b->key, a->len) == 0);
 }
 
 /*
- * Sort n keys whose words are set by gs_host_key_init(); scratch has room for
- * n more, its contents do not matter.  pause, where it is not NULL, is called now
- * and then; it need not return.
+ * Sorts n keys whose words gs_host_key_init() has set.  scratch has room for n more.  pause may be NULL;
+ * otherwise it is called now and then, and need not return.
  */
 extern void gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*pause) (void));
 
 /*
- * The same for keys that agree on their first `depth` bytes.  Their words are
- * those at that depth or, where `stale`, are not yet read there.  *cancel is
- * looked at now and then: once it is not 0, the sort ends soon and returns
- * false, the keys then being in no particular order.
+ * The same for keys that agree on their first `depth` bytes.  Their words are those at that depth, or
+ * `stale`: not read yet.  *cancel is read now and then.  Once it is not 0, the sort ends soon and returns
+ * false, and the keys are in no particular order.
  */
 extern bool gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
 							bool stale, const int *cancel);
 
-/* How many first bytes two byte strings have in common, of n. */
+/* Returns how many of their first n bytes two byte strings have in common. */
 static inline uint32_t
 gs_host_common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
@@ -126,13 +124,13 @@ gs_host_common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
 }
 
 /*
- * The length of the prefix that n keys share with the pivot, at most `limit`;
- * all are known to agree on their first `depth` bytes.
+ * Returns the length of the prefix that n keys share with the pivot, at most `limit`. All agree on their
+ * first `depth` bytes.
  */
 extern uint32_t gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
 									  uint32_t depth, uint32_t limit);
 
-/* Read the words of n keys at a depth that none of them is shorter than. */
+/* Reads the words of n keys at a depth.  No key is shorter. */
 extern void gs_host_read_words(GsHostKey *keys, size_t n, uint32_t depth);
 
 #endif							/* GS_STRING_SORT_H */

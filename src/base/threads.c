@@ -3,14 +3,13 @@
  * threads.c
  *	  A pool of worker threads: tasks, and loops done together.
  *
- * A thread that has nothing to do first helps a loop that some task has
- * started, and else begins the next task.  Loops go first because somebody
- * waits for them.  The thread that started a loop works on it too, so that a
- * loop ends even where no other thread ever becomes idle, and waits only for
- * parts that other threads are at: no thread waits for one that waits.
+ * An idle thread first helps a loop that some task has started, and otherwise begins the next task.  Loops
+ * go first because somebody waits for them.  The thread that started a loop works on it, too.  So a loop
+ * ends even if no other thread ever becomes idle.  That thread waits only for parts that other threads are
+ * running, so no thread waits for one that waits.
  *
- * One lock protects the lists of tasks and loops and the loops' counters.  It
- * is taken once for a part, so parts should be thousands of rows.
+ * One lock protects the lists of tasks and loops, and the loops' counters.  It is taken once for each part,
+ * so a part should have thousands of rows.
  *
  * Tests: unit/plain/test_device
  *
@@ -46,7 +45,7 @@ struct GsHostPool
 	pthread_t	threads[];
 };
 
-/* Take a part of a loop and do it; called and returns with the lock held.  */
+/* Takes a part of a loop and runs it.  The lock is held at the call and at the return. */
 static void
 do_part(GsHostPool *pool, Loop *loop)
 {

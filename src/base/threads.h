@@ -14,35 +14,34 @@
 
 typedef struct GsHostPool GsHostPool;
 
-/* Something to be run once; the memory is the caller's until run is called. */
+/* Work that runs once.  The memory is the caller's until run is called. */
 typedef struct GsHostTask
 {
 	void		(*run) (struct GsHostTask *task);
 	struct GsHostTask *next;
 } GsHostTask;
 
-/* Start a thread with all signals blocked; false: the system grants none. */
+/* Starts a thread with all signals blocked.  False: the system grants none. */
 extern bool gs_host_thread_start(pthread_t *thread, void *(*run) (void *arg), void *arg);
 
 /*
- * Start that many threads with all signals blocked, or as many as the system
- * grants; NULL where it grants none.
+ * Starts that many threads with all signals blocked, or as many as the system grants.  NULL: it grants
+ * none.
  */
 extern GsHostPool *gs_host_pool_open(int threads);
 extern int	gs_host_pool_threads(const GsHostPool *pool);
 
-/* Run a task on some thread, tasks starting in the order submitted. */
+/* Runs a task on any thread.  Tasks start in the order in which they were submitted. */
 extern void gs_host_pool_submit(GsHostPool *pool, GsHostTask *task);
 
 /*
- * Call run(arg, part) for all parts in [0, n_parts), in any order, on the
- * calling thread, which must be one of the pool's, and those that are idle;
- * returns when all calls have.
+ * Calls run(arg, part) for all parts in [0, n_parts), in any order, on idle threads and on the calling
+ * thread, which must be one of the pool's.  Returns after all calls have returned.
  */
 extern void gs_host_pool_loop(GsHostPool *pool, uint32_t n_parts,
 							  void (*run) (void *arg, uint32_t part), void *arg);
 
-/* Run what was submitted, then end the threads. */
+/* Runs all submitted tasks, then ends the threads. */
 extern void gs_host_pool_close(GsHostPool *pool);
 
 #endif							/* GS_THREADS_H */

@@ -15,41 +15,29 @@
  *	  which they were appended: append calls in call order, records of one
  *	  chunk by their number.
  *
- * Chunks (in)
- *	  chunk_bytes bytes.  Rows and keys lie in [0, data_bytes), anywhere and
- *	  possibly overlapping, rows starting at multiples of 8.  Record i is
- *	  described by the GsRecord that ends chunk_bytes - i * 16 bytes into
- *	  the chunk: gs_chunk_record() below.
+ * A chunk has chunk_bytes bytes.  Rows and keys lie in [0, data_bytes), anywhere and possibly overlapping.
+ *	  Rows start at multiples of 8.  The GsRecord of record i ends chunk_bytes - i * 16 bytes into the chunk:
+ *	  gs_chunk_record() below.
  *
- * Pages (out)
- *	  chunk_bytes bytes.  Rows from the front, each starting at a multiple of
- *	  8; row i's entry is the uint32 that ends chunk_bytes - i * 4 bytes into
- *	  the page: the row's offset with the GS_ENTRY_ flags in its three low
- *	  bits.  A page is filled with rows in key order; its number of rows
- *	  follows from GsSortResult.page_first.
+ * A page has chunk_bytes bytes.  Rows lie at the front in key order, each starting at a multiple of 8.  The
+ *	  entry of row i is the uint32 that ends chunk_bytes - i * 4 bytes into the page: the row's offset, with
+ *	  the GS_ENTRY_ flags in its three low bits.  GsSortResult.page_first tells the number of rows.
  *
- * Chunks (out)
- *	  A sort may be performed with GS_FORMAT_CHUNKS.  Its pages are then chunks
- *	  as above, which can be appended to another sort: rows with their keys, in
- *	  key order from the front.  The row of record 0 is at offset 0.  Each key
- *	  lies directly behind its row, and the next row at the next multiple of 8;
- *	  bytes in between are zeroes.  Lengths and flags of records are as they
- *	  were.  So data_bytes of such a chunk is where the last record's key ends.
- *	  All chunks but the last are full to seven eighths or have no room for the
- *	  next record.  Ties are not marked.  A row and its key, up to a multiple of 8, must fit
- *	  into a chunk beside their record: all do that did not overlap when they
- *	  were appended.
+ * A sort may be performed with GS_FORMAT_CHUNKS.  Then its pages are chunks as above, which can be appended
+ *	  to another sort.  Rows with their keys are in key order from the front.  The row of record 0 is at offset
+ *	  0.  Each key is directly behind its row, the next row is at the next multiple of 8, and zeroes are in
+ *	  between.  Lengths and flags of records are unchanged.  So data_bytes of such a chunk is the end of the
+ *	  last record's key.  Every chunk but the last is seven eighths full, or too full for the next record.
+ *	  Ties are not marked.  A row and its key, rounded up to a multiple of 8, must fit into a chunk beside
+ *	  their record.  All do that did not overlap when they were appended.
  *
- * Fewer rows
- *	  perform can be told to keep only some rows (GsKeep): of rows with equal
- *	  keys the first, or of rows whose keys begin with the same columns the first few,
- *	  or the first rows in order, or the first of those.  Pages,
- *	  ranks and n_rows are then of the rows kept alone.  Images have all rows.
- *	  It can also be told to count equal keys: the row that is kept of them then has their number
- *	  in its bytes 4 to 7, in pages, and perhaps in its image as well.  It can then drop
- *	  rows by this number.
- *	  Keys are compared as they are: whether GS_KEY_INEXACT is set makes no
- *	  difference, so a caller with such keys has to know what it asks for.
+ * perform can be told to keep only some rows (GsKeep): the first row of each key, or the first few rows of
+ *	  each group whose keys begin with the same columns, or the first rows in order.  A limit can also be
+ *	  combined with the other two.  Pages, ranks and n_rows then have the kept rows only.  Images have all
+ *	  rows.  perform can also count equal keys.  Then bytes 4 to 7 of the row that is kept are the number of
+ *	  rows with its key, in pages, and perhaps in its image as well.  perform can then drop rows by this
+ *	  number.  Keys are compared as they are, and GS_KEY_INEXACT makes no difference.  So a caller with inexact
+ *	  keys must know what it asks for.
  *
  * Calling protocol, for one sort:
  *	  1. sort_open
@@ -65,35 +53,25 @@
  *	  is legal whenever no append or perform is pending.  GS_INVALID and GS_INTERNAL
  *	  concern one job alone.
  *
- * Memory
- *	  A device holds no more than a limit for all sorts.  An append reserves,
- *	  beside the memory of its chunk, what perform in either format and the
- *	  fetches of pages will take: running out of memory is noticed while feeding.
- *	  A lower limit takes nothing from open sorts: what they have reserved is
- *	  theirs, and further memory is refused until enough is given back.
+ * A device holds no more than a limit for all sorts.  An append reserves the memory of its chunk, and the
+ *	  memory that perform, in either format, and the fetches of pages will take.  So memory runs out while
+ *	  feeding.  A lower limit takes nothing from open sorts: their reservations stay, and further memory is
+ *	  refused until enough is given back.
  *
- * Arrays
- *	  A sort opened with an elem sorts the elements of arrays instead of
- *	  records: sort_open, sort_arrays any number of times, sort_close; nothing
- *	  stays on the device.  Elements are native values as PostgreSQL stores
- *	  them, ordered as its btree operator classes do: NaN of either sign above
- *	  infinity, -0 equal to 0.  Every element keeps its bits; equal ones are
- *	  in no particular order.
+ * A sort opened with an elem sorts the elements of arrays instead of records.  Its calls are sort_open,
+ *	  sort_arrays any number of times, and sort_close.  Nothing stays on the device.  Elements are native
+ *	  values as PostgreSQL stores them, ordered as by its btree operator classes: NaN of either sign above
+ *	  infinity, -0 equal to 0.  Every element keeps its bits.  Equal elements are in no particular order.
  *
- * Jobs
- *	  Functions that are given a GsJob return at once; their outcome arrives
- *	  in it, and the caller keeps it alive until then.  Memory named in the
- *	  call (chunk, dst) belongs to the device until the job ends.  When a job
- *	  ends its status is set, then config.notify is called, on a thread of the
- *	  device's own, or, where there is no memory for the job, in the call.  Jobs of
- *	  one kind of one sort end in the order they were made.  Every job ends, also
- *	  after cancel and when the device is lost.
+ * Functions that are given a GsJob return at once.  Their outcome arrives in the job, and the caller keeps
+ *	  it alive until then.  Memory named in the call (chunk, dst) belongs to the device until the job ends.
+ *	  When a job ends, its status is set, and then config.notify is called, on a thread of the device.  Without
+ *	  memory for the job, both happen in the call.  Jobs of one kind of one sort end in the order in which they
+ *	  were made.  Every job ends, also after cancel, and if the device is lost.
  *
- * Threads
- *	  All functions of one GsDevice but pin are called from one thread at a time.  Only
- *	  open, close, pin, and sort_open with a table that no open sort has, take
- *	  longer than it takes to book and to queue, and none waits for another device.
- *	  Devices may run threads of their own, with all signals blocked.
+ * All functions of one GsDevice but pin are called from one thread at a time.  They only book and queue,
+ *	  except open, close, pin, and sort_open with a table that no open sort has: these take longer.  No
+ *	  function waits for another device.  Devices may run threads of their own, with all signals blocked.
  *
  *-------------------------------------------------------------------------
  */
@@ -126,7 +104,7 @@ typedef enum GsStatus
 #define GS_MESSAGE_BYTES 160
 #define GS_UUID_BYTES 48
 
-/* What went wrong, for a log line; an empty message where nothing did. */
+/* What went wrong, for a log line.  The message is empty if nothing did. */
 typedef struct GsError
 {
 	char		message[GS_MESSAGE_BYTES];
@@ -139,7 +117,7 @@ typedef struct GsJob
 	GsError		error;
 } GsJob;
 
-/* Before a job is given. */
+/* Prepares a job for a call. */
 static inline void
 gs_job_begin(GsJob *job)
 {
@@ -159,8 +137,8 @@ gs_job_status(const GsJob *job)
 #define GS_LENGTH_MASK		0x7fffffffu
 
 /*
- * GsRecord.key_len where there is no key: the device makes it from the row, as
- * GsSortSpec.tuple_keys says.  The key's offset does not matter then.
+ * GsRecord.key_len of a record without a key: the device makes it from the row, as GsSortSpec.tuple_keys
+ * tells.  key_off is undefined then.
  */
 #define GS_KEY_MISSING		0xffffffffu
 
@@ -193,9 +171,9 @@ gs_page_entry(const void *page, size_t page_bytes, uint32_t i)
 }
 
 /*
- * The row of an entry, for readers that go on forward.  Rows lie one after the other, and come from a
- * device or another core.  So those that follow are fetched into the processor's caches, which does not do
- * that soon enough by itself: without this a row's first bytes take 8 to 20 ns.
+ * Returns the row of an entry, for readers that go forward.  Rows are next to each other, and come from a
+ * device or another core.  So the rows that follow are fetched into the processor's caches.  Without that a
+ * row's first bytes take 8 to 20 ns.
  */
 static inline const char *
 gs_page_row(const void *page, uint32_t entry)
@@ -206,42 +184,42 @@ gs_page_row(const void *page, uint32_t entry)
 	return row;
 }
 
-/*
- * The most bytes that a row may have: with it, an eighth of a page at most
- * stays empty.
- */
+/* The most bytes of a row.  So at most an eighth of a page stays empty. */
 #define gs_max_row_bytes(chunk_bytes)	((chunk_bytes) / 8 - 16)
 
-/* What the pages of a performed sort are. */
+/* The format of a performed sort's pages. */
 typedef enum GsPageFormat
 {
 	GS_FORMAT_ROWS = 0,			/* rows, as "Pages (out)" says */
 	GS_FORMAT_CHUNKS			/* records, as "Chunks (out)" says */
 } GsPageFormat;
 
-/* The most columns that groups have. */
+/* The most columns of groups. */
 #define GS_GROUP_COLUMNS	8
 
-/* GsGroupColumn.null_byte where no first byte ends the column. */
+/* GsGroupColumn.null_byte of a column that no first byte ends. */
 #define GS_NO_NULL_BYTE		256
 
 /*
- * One of the columns that keys begin with: a first byte and then, unless that is
- * null_byte, either a number of bytes, or those up to the n_ends-th byte `end`.
+ * One of the columns that keys begin with.  It has a first byte.  Unless that is null_byte, either width
+ * bytes follow, or the bytes up to the n_ends-th byte `end`.
  */
 typedef struct GsGroupColumn
 {
 	uint16_t	null_byte;
 	uint8_t		end;
-	uint8_t		n_ends;			/* 0: there are `width` bytes */
-	uint32_t	width;			/* or those up to the end of the key, if they are fewer */
+	uint8_t		n_ends;			/* 0: width bytes follow */
+	uint32_t	width;			/* or fewer, up to the key's end */
 } GsGroupColumn;
 
-/* Which rows of each group: rows whose keys are equal in the first n_columns columns. */
+/*
+ * Which rows of each group are kept.  A group has the rows whose keys are equal in the first n_columns
+ * columns.
+ */
 typedef struct GsKeepGroup
 {
 	uint32_t	first;			/* the number of first rows; 0: all */
-	bool		ties;			/* and all whose keys are equal to that of the last of these */
+	bool		ties;			/* and all rows with the key of the last of these */
 	uint8_t		n_columns;		/* 0: all rows are one group */
 	GsGroupColumn columns[GS_GROUP_COLUMNS];
 } GsKeepGroup;
@@ -249,22 +227,21 @@ typedef struct GsKeepGroup
 /* Which rows of a sort are kept. */
 typedef struct GsKeep
 {
-	bool		unique;			/* of rows with equal keys, the first one only */
+	bool		unique;			/* only the first of rows with equal keys */
 	bool		counted;		/* only with unique, GS_FORMAT_ROWS: a uint32 in bytes 4 to 7 of each row
 								 * becomes the number of rows with its key; rows have 8 bytes or more,
 								 * and do not overlap */
-	uint32_t	min_count;		/* only with counted: the least number of a row that is kept */
-	uint32_t	max_count;		/* and the greatest; 0: any */
+	uint32_t	min_count;		/* only with counted: rows with a smaller number are dropped */
+	uint32_t	max_count;		/* rows with a greater number are dropped; 0: none */
 	uint64_t	top;			/* only with counted, 0: not used.  min_count is then the highest power of two
 								 * that the numbers of this many rows reach */
-	uint64_t	limit;			/* the number of first rows of what is left; 0: all */
-	GsKeepGroup group;			/* not looked at where unique is set */
+	uint64_t	limit;			/* the number of first rows, of the rows left; 0: all */
+	GsKeepGroup group;			/* ignored if unique is set */
 } GsKeep;
 
 /*
- * How records, or arrays, are ordered.  All but the first are published
- * algorithms, kept for comparison: an engine that a device or a build does not
- * have, or that cannot order what it is given, leaves it to GS_ENGINE_AUTO.
+ * How records, or arrays, are ordered.  All but the first are published algorithms, for comparison.
+ * GS_ENGINE_AUTO takes over if a device or a build lacks an engine, or if the engine cannot order the data.
  */
 typedef enum GsEngine
 {
@@ -299,12 +276,11 @@ typedef enum GsElem
 extern uint32_t gs_elem_bytes(GsElem elem);
 
 /*
- * The default memory limit is found when the device is opened.  cuda: four fifths
- * of what is free.  host: a quarter of the memory of the machine or its control
- * group, and no more than half of what is available; and while less than a tenth
- * of all memory is available, appends are refused (the device looks once for
- * every 64 MB that are reserved); the same for a GPU whose memory is the machine's.  Where
- * the same device is opened several times, each has its part of that.
+ * open determines the default memory limit.  cuda: four fifths of the free memory.  host: a quarter of the
+ * memory of the machine or its control group, and at most half of what is available.  Under the default
+ * limit, appends are refused while less than a tenth of all memory is available; the device checks that
+ * once for every 64 MB that are reserved.  The same holds for a GPU whose memory is the machine's.  If the
+ * same device is opened several times, they share that.
  */
 typedef struct GsDeviceConfig
 {
@@ -320,7 +296,7 @@ typedef struct GsDeviceInfo
 {
 	char		name[96];		/* "NVIDIA H200", "host, 16 threads" */
 	char		uuid[GS_UUID_BYTES];	/* as nvidia-smi writes it; empty: it has none */
-	int			threads;		/* that sort on the machine's own cores; 0: a GPU sorts */
+	int			threads;		/* that sort on the machine's cores; 0: a GPU sorts */
 	uint64_t	memory_total;	/* bytes that the device has */
 	uint64_t	memory_limit;	/* bytes that it may hold for sorts */
 	uint64_t	memory_used;	/* bytes held by open sorts */
@@ -332,8 +308,8 @@ typedef struct GsSortSpec
 	GsEngine	engine;
 	GsElem		elem;			/* not NONE: a sort of arrays */
 	bool		descending;		/* a sort of arrays */
-	GsTupleKeys tuple_keys;		/* how missing keys are made; n_columns 0: none is missing.  What it points
-								 * to does not change until the device is closed */
+	GsTupleKeys tuple_keys;		/* how missing keys are made; n_columns 0: no key is missing.  Its table
+								 * does not change until the device is closed */
 	uint64_t	spare_bytes;	/* the most memory to take ahead of what appends need;
 								 * 0: the device chooses */
 } GsSortSpec;
@@ -353,7 +329,7 @@ typedef struct GsSortResult
 	uint64_t	row_bytes;
 	uint64_t	key_bytes;
 	const char *engine;			/* what ordered it, for EXPLAIN; static */
-	double		copy_in_ms;		/* time so far, by phase; what the host prepares for it is included */
+	double		copy_in_ms;		/* time so far, by phase; includes preparations by the host */
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;
@@ -366,79 +342,74 @@ typedef struct GsDeviceOps
 {
 	const char *name;			/* "cuda", "host" */
 
-	/* How many devices of its kind there are; 0: none, and *error tells why. */
+	/* Returns the number of devices of its kind; 0: *error tells why. */
 	int			(*count) (GsError *error);
 
-	/* The ordinal of the one that has this UUID; -1: none has. */
+	/* Returns the ordinal of the device with this UUID; -1: there is none. */
 	int			(*find) (const char *uuid);
 
 	/*
-	 * Open a device; *device is set only where GS_OK is returned.  A device may be
-	 * opened several times, and several devices by one process.
+	 * Opens a device.  *device is set only with GS_OK.  A device may be opened several times, and a process
+	 * may open several devices.
 	 */
 	GsStatus	(*open) (const GsDeviceConfig *config, GsDevice **device, GsError *error);
 
-	/* Cancel and end every job and sort, join the threads, release all. */
+	/* Cancels and ends every job and sort, joins the threads, and releases everything. */
 	void		(*close) (GsDevice *device);
 
 	void		(*info) (GsDevice *device, GsDeviceInfo *info);
 
 	/*
-	 * Make host memory fast to copy from and to, for all devices of its kind that
-	 * the process has open or will open while one is; a failure is no reason not to
-	 * go on.  It must stay mapped until the last of them is closed.  Meanwhile copies of it may be under
-	 * way, each from or to memory that is pinned as a whole by a call, or not.
+	 * Makes host memory fast to copy from and to, for all devices of its kind that the process has open, or
+	 * will open meanwhile.  A failure only costs speed.  The memory must stay mapped until the last of
+	 * these devices is closed.  Copies of it may be under way during the call, if each is inside of memory
+	 * that one call pins, or of memory that no call pins.
 	 */
 	GsStatus	(*pin) (GsDevice *device, void *memory, size_t bytes, GsError *error);
 
 	/*
-	 * Change GsDeviceConfig.memory_limit; 0: to the default, as it was found by
-	 * open.  A limit is never more than memory_total, of the host device nine tenths
-	 * of that.
+	 * Changes GsDeviceConfig.memory_limit; 0: to the default, as open determined it.  A limit never exceeds
+	 * memory_total, or nine tenths of it for the host device.
 	 */
 	void		(*set_memory_limit) (GsDevice *device, uint64_t bytes);
 
-	/* Give memory cached beyond what open sorts hold back to the system. */
+	/* Returns memory to the system that is cached beyond what open sorts hold. */
 	void		(*trim) (GsDevice *device);
 
 	GsStatus	(*sort_open) (GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort,
 							  GsError *error);
 
 	/*
-	 * key_bytes is no less than what the chunk's missing keys take in all, with text by a table as
-	 * gs_text_key_bound() says.  GS_INVALID: a row
-	 * is not what GsSortSpec.tuple_keys says; perform may also tell it.
+	 * key_bytes is at least the bytes of the chunk's missing keys, for collated text as gs_text_key_bound()
+	 * tells.  GS_INVALID: a row is not as GsSortSpec.tuple_keys tells; perform may also find that.
 	 */
 	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,
 						   uint32_t n_records, uint32_t key_bytes, GsJob *job);
 
-	/* After appends that ended with GS_NO_MEMORY, all of them: try again. */
+	/* Allows appends again, after all appends have ended and one was refused with GS_NO_MEMORY. */
 	void		(*resume) (GsDeviceSort *sort);
 
 	/*
-	 * Order the rows; keep is NULL where all are kept, and need not outlive the
-	 * call.  GS_INVALID: a row and its key do not fit into a chunk.
+	 * Orders the rows.  keep NULL: all are kept.  keep need not outlive the call.  GS_INVALID: a row and
+	 * its key do not fit into a chunk.
 	 */
 	void		(*perform) (GsDeviceSort *sort, GsPageFormat format, const GsKeep *keep,
 							GsJob *job);
 
-	/* Write a page, in the format that the sort was performed in, to dst. */
+	/* Writes a page to dst, in the format with which the sort was performed. */
 	void		(*fetch) (GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job);
 
 	/*
-	 * Copy back chunk i as it was appended: data at the front, records at the
-	 * end.  *n_records, their number, is set before the job ends.  Records of missing
-	 * keys may have any key_off and key_len.
+	 * Copies chunk i back as it was appended: data at the front, records at the end.  *n_records, their
+	 * number, is set before the job ends.  key_off and key_len are undefined if the device made the key.
 	 */
 	void		(*fetch_image) (GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_records,
 								GsJob *job);
 
 	/*
-	 * Sort the elements of each array of a chunk, in place.  Array i is the
-	 * row of record i, whose key fields do not matter; arrays do not overlap,
-	 * and their lengths are multiples of the element's size.  A job that fails
-	 * leaves any of the arrays sorted or as they were, or, where the device was
-	 * lost, nothing that can be relied on.
+	 * Sorts the elements of each array of a chunk, in place.  Array i is the row of record i, whose key
+	 * fields are ignored.  Arrays do not overlap, and their lengths are multiples of the element's size.
+	 * If the job fails, each array is sorted or as it was.  If the device was lost, the chunk is undefined.
 	 */
 	void		(*sort_arrays) (GsDeviceSort *sort, void *chunk, uint32_t data_bytes,
 								uint32_t n_arrays, GsJob *job);
@@ -446,12 +417,12 @@ typedef struct GsDeviceOps
 	void		(*result) (GsDeviceSort *sort, GsSortResult *result);
 
 	/*
-	 * Bytes of the device's limit that the sort holds now, at any time.  May leave out
-	 * what a pending job takes and gives back.
+	 * Returns the bytes of the device's limit that the sort holds now.  Legal at any time.  A pending job
+	 * may hold more for its own time.
 	 */
 	uint64_t	(*memory_held) (GsDeviceSort *sort);
 
-	/* Make the pending jobs of a sort end soon, as GS_CANCELLED if they can. */
+	/* Makes the pending jobs of a sort end soon, as GS_CANCELLED if possible. */
 	void		(*cancel) (GsDeviceSort *sort);
 	void		(*sort_close) (GsDeviceSort *sort);
 } GsDeviceOps;
@@ -463,7 +434,7 @@ extern const GsDeviceOps gs_device_cuda;
 
 extern const char *gs_status_name(GsStatus status);
 
-/* As in the setting gpusort.engine; NULL where there is no such engine. */
+/* The name in the setting gpusort.engine; NULL: there is no such engine. */
 extern const char *gs_engine_name(GsEngine engine);
 
 #ifdef __cplusplus

@@ -4,9 +4,9 @@
  *	  Keys that a device makes from rows.
  *
  * A record may come without its key (GS_KEY_MISSING) if its row is a minimal tuple or an index tuple of
- * PostgreSQL.  Then the device takes the tuple apart and writes the key, byte for byte as the
- * encoders of src/key would.  A sort's GsTupleKeys says where the columns are, and how
- * they are encoded.  Both devices use this code.  It is plain C11, and CUDA C++.
+ * PostgreSQL.  Then the device takes the tuple apart and writes the key, byte for byte like the encoders of
+ * src/key.  A sort's GsTupleKeys tells where the columns are, and how they are encoded.  Both devices use
+ * this code.  It is plain C11, and CUDA C++.
  *
  * A tuple (access/htup_details.h)
  *	  bytes  0 to 3		its length
@@ -25,8 +25,8 @@
  * Attributes are aligned, except for those of varying width whose header is one byte.
  * Numbers are little-endian.
  *
- * A tuple may be damaged: no byte outside of it is read.  A tuple that does not fit its description
- * has no key, nor has one with pointers that tables do not hold; the feeder makes these keys.
+ * A tuple may be damaged, so no byte outside of it is read.  A tuple that does not fit its description has
+ * no key.  Nor has one with pointers of kinds that tables do not contain.  The feeder makes these keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +40,7 @@
 #include "device/icu_key.h"
 #include "device/libc_key.h"
 
-/* More attributes before the last column of the key, or more columns: feeders make the keys. */
+/* If there are more attributes up to the key's last column, or more columns, feeders make the keys. */
 #define GS_TUPLE_ATTRS		48
 #define GS_TUPLE_COLUMNS	8
 
@@ -51,13 +51,13 @@
 typedef enum GsTupleKind
 {
 	GS_TUPLE_UNSIGNED,			/* a number, big-endian */
-	GS_TUPLE_SIGNED,			/* the same with the sign bit flipped */
+	GS_TUPLE_SIGNED,			/* a number, big-endian, with the sign bit flipped */
 	GS_TUPLE_FLOAT,				/* IEEE bits that compare like numbers */
-	GS_TUPLE_BYTES,				/* bytes of fixed number */
+	GS_TUPLE_BYTES,				/* a fixed number of bytes */
 	GS_TUPLE_VARLENA,			/* bytes of any number, which end the key */
 	GS_TUPLE_TEXT,				/* bytes of any number, none of them 0, then 0 */
 	GS_TUPLE_COLLATED,			/* text by a table (text_key.h) */
-	GS_TUPLE_TID				/* the index tuple's own, which is no attribute */
+	GS_TUPLE_TID				/* the index tuple's TID, which is no attribute */
 } GsTupleKind;
 
 typedef struct GsTupleAttr
@@ -69,7 +69,7 @@ typedef struct GsTupleAttr
 #define GS_TUPLE_NO_ATTR	UINT8_MAX
 #define GS_TUPLE_TID_BYTES	6
 
-/* The bytes behind a text's key that a table gives. */
+/* The bytes behind a text's key of a table. */
 typedef enum GsTupleTail
 {
 	GS_TUPLE_NO_TAIL,
@@ -81,7 +81,7 @@ typedef struct GsTupleColumn
 {
 	uint8_t		attr;			/* from 0; TID: GS_TUPLE_NO_ATTR */
 	uint8_t		kind;			/* a GsTupleKind */
-	uint8_t		null_byte;		/* before a value; other than it before NULL */
+	uint8_t		null_byte;		/* before a value; before a NULL, with its low bit flipped */
 	uint8_t		complement;		/* 0xff: descending; 0: ascending */
 	uint8_t		tail;			/* COLLATED: a GsTupleTail */
 } GsTupleColumn;
@@ -90,8 +90,8 @@ typedef struct GsTupleColumn
 typedef struct GsTupleKeys
 {
 	uint8_t		n_columns;
-	uint8_t		n_attrs;		/* up to the last one that is a column */
-	uint8_t		key_width;		/* of all keys: NULLs are filled up; 0: keys vary */
+	uint8_t		n_attrs;		/* number, up to the last one that is a column */
+	uint8_t		key_width;		/* bytes of every key, with zeroes for NULLs; 0: keys vary */
 	bool		index_tuples;
 	GsTupleColumn columns[GS_TUPLE_COLUMNS];
 	GsTupleAttr attrs[GS_TUPLE_ATTRS];
@@ -118,8 +118,9 @@ gs_tuple_uint32(const uint8_t *at)
 #define GS_TUPLE_POINTER_BYTES	16
 
 /*
- * Where the value of an attribute begins that would begin at *offset, and its bytes; false: it
- * is damaged, or a pointer of another kind.  plain: it is neither compressed nor out of line.
+ * Finds the value of the next attribute.  *offset is the end of the attribute before, and becomes the
+ * value's place; *len becomes its bytes.  False: the value is damaged, or a pointer of another kind.
+ * plain: the value is neither compressed nor out of line.
  */
 GS_TUPLE_INLINE bool
 gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uint32_t *offset,
@@ -232,7 +233,7 @@ gs_text_key_write(const GsTextTable *table, const uint8_t *text, uint32_t len, c
 	return at;
 }
 
-/* The bytes of a text's key, or on the host a bound of them; 0: there is none. */
+/* Returns the bytes of a text's key, or on the host their bound; 0: there is no key. */
 GS_TUPLE_INLINE uint32_t
 gs_tuple_find_collated(const GsTextTable *table, const uint8_t *text, GsTupleValue *value)
 {
@@ -243,9 +244,7 @@ gs_tuple_find_collated(const GsTextTable *table, const uint8_t *text, GsTupleVal
 #endif
 }
 
-/*
- * Find the columns' values.  Returns the length of the key, or on the host a bound of it; 0: there is none.
- */
+/* Finds the columns' values.  Returns the length of the key, or on the host its bound; 0: there is no key. */
 GS_TUPLE_INLINE uint32_t
 gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
 				  GsTupleValue *values)
@@ -321,7 +320,7 @@ gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
 	return keys->key_width > 0 ? keys->key_width : key_len;
 }
 
-/* Write a number of len bytes, 8 at most, big-endian. */
+/* Writes a number of len bytes, at most 8, big-endian. */
 GS_TUPLE_INLINE void
 gs_tuple_put_number(uint8_t *dst, const uint8_t *src, uint32_t len, GsTupleKind kind,
 					uint8_t complement)
@@ -349,7 +348,7 @@ gs_tuple_put_number(uint8_t *dst, const uint8_t *src, uint32_t len, GsTupleKind 
 		dst[i] = (uint8_t) (bits ^ complement);
 }
 
-/* Write a text's key, of at most room bytes.  Returns its length; 0: there is none. */
+/* Writes a text's key, at most room bytes.  Returns its length; 0: there is no key. */
 GS_TUPLE_INLINE uint32_t
 gs_tuple_put_collated(const GsTextTable *table, const uint8_t *text, const GsTupleValue *value,
 					  GsLibcScratch *scratch, uint8_t *dst, uint32_t room)
@@ -373,8 +372,9 @@ gs_tuple_put_collated(const GsTextTable *table, const uint8_t *text, const GsTup
 }
 
 /*
- * Write the key of the values that were found.  Returns its length; 0: there is none.  On the host, room is
- * GS_TEXT_SLACK bytes more than gs_tuple_key_find() told, and scratch is needed if keys have a table.
+ * Writes the key of the values that were found.  Returns its length; 0: there is no key.  On the host, room
+ * is GS_TEXT_SLACK bytes more than gs_tuple_key_find() returned, and scratch is needed if keys have a
+ * table.
  */
 GS_TUPLE_INLINE uint32_t
 gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleValue *values,

@@ -3,9 +3,8 @@
  * host_arrays.c
  *	  Sorting the elements of arrays on one CPU core.
  *
- * An element is turned into a code, an unsigned integer of its own size, such
- * that codes are in the elements' order; codes are sorted, and turned back.
- * The code of
+ * An element becomes a code: an unsigned integer of its own size.  Codes have the order of the elements.
+ * They are sorted, and become elements again.  The code of
  *
  *	  a signed integer	has the sign bit turned over;
  *	  a float			that is negative is its complement, of another one has
@@ -16,8 +15,8 @@
  *						-0 is directly below 0;
  *	  16 bytes			is their number with the first byte highest;
  *
- * and for a descending order it is the complement of all that.  Each step has
- * an inverse, so an element comes back with just the bits that it had.
+ * For a descending order the code is complemented.  Each step has an inverse, so an element gets back
+ * exactly its bits.
  *
  * Tests: unit/plain/test_device, regress/arrays
  *

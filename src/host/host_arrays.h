@@ -13,7 +13,7 @@
 
 #include "device/device.h"
 
-/* Called now and then by a long sort; need not return. */
+/* A long sort calls it now and then.  It need not return. */
 typedef void (*GsHostTick) (void);
 
 /*
@@ -26,9 +26,8 @@ extern void gs_host_sort_elements(GsElem elem, bool descending, void *elements, 
 								  void *scratch, GsHostTick tick);
 
 /*
- * Sort the arrays of a chunk, as GsDeviceOps.sort_arrays is to; *bytes is set to
- * the bytes that they have together.  Ends soon after *cancel has become other
- * than 0.
+ * Sorts the arrays of a chunk, like GsDeviceOps.sort_arrays.  *bytes becomes the sum of their bytes.  Ends
+ * soon after *cancel has changed from 0.
  */
 extern GsStatus gs_host_sort_arrays(const GsSortSpec *spec, void *chunk, uint32_t data_bytes,
 									uint32_t n_arrays, const int *cancel, uint64_t *bytes,

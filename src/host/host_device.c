@@ -3,36 +3,27 @@
  * host_device.c
  *	  The host device: sorts on the CPU, with threads of its own.
  *
- * It is what machines without a GPU run, and the reference for other devices.
- * This file is the protocol's calls: what is allowed when, memory, errors.  Jobs
- * are host_jobs.c; ordering is host_order.c, for one thread base/string_sort.c; what
- * comes after it is host_pages.c; arrays are host_arrays.c; threads are
- * base/threads.c, and what the machine has is base/machine.c.
+ * Machines without a GPU run it, and it is the reference for other devices.  This file has the protocol's
+ * calls: legality, memory, errors.  Jobs are in host_jobs.c, and ordering is in host_order.c and, for one
+ * thread, in host_sort.c.  host_pages.c makes pages, host_arrays.c sorts arrays, host_threads.c has the
+ * threads, and host_machine.c asks the machine.
  *
- * Jobs
- *	  A call checks what can be checked at once, reserves memory, and submits
- *	  a task to the pool, even where it is known to fail: jobs end on the
- *	  device's threads only.  Jobs of one kind of a sort are in a queue.  They may run in
- *	  any order, but they end in the order of the queue.  The thread that runs the first
- *	  one ends all those behind it that have run.  So chunks are
- *	  copied by several threads at once, and become images in their order.
+ * A call checks what it can, reserves memory, and submits a task to the pool, even if it is known to fail:
+ *	  jobs end on the device's threads only.  Jobs of one kind of a sort are in a queue.  They may run in any
+ *	  order, but end in the order of the queue.  The thread that runs the first job also ends the jobs behind
+ *	  it that have run.  So several threads copy chunks at the same time, and the chunks become images in their
+ *	  order.
  *
- * Memory
- *	  An append reserves, in the call, what its image takes and what ordering
- *	  its rows will take, so perform never exceeds the limit.  An append that
- *	  is refused makes the sort refuse later ones, so that the images are
- *	  always the first chunks appended.  The device shares the machine's memory
- *	  with all others: unless the caller has set the limit, appends are refused
- *	  also while the machine has little memory left.  Images lie in slabs of the sort, which
- *	  grow from chunk to chunk: large ones get large pages, which matter to
- *	  rows that are read in random order, and none is returned before close.
+ * An append reserves, in the call, the memory of its image and of ordering its rows.  So perform never
+ *	  exceeds the limit.  Once an append is refused, the sort refuses later ones, so the images are always the
+ *	  first chunks appended.  The device shares the machine's memory with all others.  So under the default
+ *	  limit, appends are also refused while the machine has little memory left.  Images are in slabs of the
+ *	  sort.  Slabs grow from chunk to chunk, as large slabs get large pages, which speeds up reading rows in
+ *	  random order.  No slab is freed before close.
  *
- * Threads
- *	  HostDevice.lock protects all fields marked so.  No other lock is taken
- *	  while it is held, and no long work done.  Nothing of a sort may be
- *	  touched after the status of its last pending job has been set and the
- *	  lock released, because the caller may then close it; of a job, nothing
- *	  after its status has been set.
+ * GsDevice.lock protects all fields marked so.  No other lock is taken while it is held, and no long work
+ *	  is done.  After the status of a sort's last pending job is set and the lock released, the sort must not
+ *	  be touched, as the caller may close it.  A job must not be touched after its status is set.
  *
  * Tests: unit/plain/test_device
  *
@@ -51,7 +42,7 @@
 
 /* ---- opening and closing ---- */
 
-/* The machine needs some memory for all else.  */
+/* The machine needs some memory for everything else. */
 static void
 host_set_memory_limit(GsDevice *device, uint64_t bytes)
 {
@@ -178,7 +169,7 @@ host_cancel(GsDeviceSort *sort)
 	__atomic_store_n(&sort->cancel, 1, __ATOMIC_RELAXED);
 }
 
-/* A thread's task: giving much memory back takes long.  */
+/* A thread's task, as freeing much memory takes long. */
 static void
 free_sort(GsHostTask *task)
 {
@@ -254,8 +245,8 @@ reserve(GsHostJob *job, uint64_t memory)
 }
 
 /*
- * Does the machine have memory left for others once the bytes are reserved?
- * Asked for appends only, since a caller whose append is refused has a way on.
+ * Does the machine have memory left for others once the bytes are reserved?  Only appends ask, since a
+ * caller whose append is refused can go on.
  */
 static bool
 machine_has_memory(GsHostJob *job, uint64_t memory)
@@ -272,8 +263,8 @@ machine_has_memory(GsHostJob *job, uint64_t memory)
 }
 
 /*
- * Reserve what an append needs: memory for its image, room in the array of
- * images, and the right to order its rows.
+ * Reserves what an append needs: memory for its image and for ordering its rows, and room in the array of
+ * images.
  */
 static GsStatus
 reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records, uint32_t key_bytes)

@@ -29,7 +29,7 @@ gs_host_fail(GsError *error, GsStatus status, const char *format,...)
 	return status;
 }
 
-/* What a job that has run means for its sort; called with the lock held.  */
+/* Applies a job that has run to its sort.  The lock is held. */
 static void
 apply_job(GsDeviceSort *sort, GsHostJob *job)
 {
@@ -64,7 +64,7 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 	sort->device->memory_used -= unused;
 }
 
-/* Note that a job has run, and end those that may end.  */
+/* Notes that a job has run, and ends the jobs that may end. */
 static void
 finish_job(GsHostJob *job)
 {
@@ -99,8 +99,8 @@ finish_job(GsHostJob *job)
 }
 
 /*
- * Make a record's missing key, behind the keys that were made before; *used is the end of these.
- * A record whose key cannot be made is left as it is.
+ * Makes a record's missing key, behind the keys that were made before; *used is their end.  If the key
+ * cannot be made, the record is left as it is.
  */
 static void
 make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, GsLibcScratch *scratch,
@@ -126,7 +126,7 @@ make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, Gs
 	*used += key_len;
 }
 
-/* Copy a chunk, check its records, and make missing keys.  */
+/* Copies a chunk, checks its records, and makes missing keys. */
 static void
 run_append(GsHostJob *job)
 {

@@ -34,14 +34,13 @@ typedef struct GsHostJob
 	GsDeviceSort *sort;
 	GsJob	   *job;			/* the caller's */
 	GsHostJobKind		kind;
-	GsStatus	status;			/* GS_PENDING, or known before it was run */
+	GsStatus	status;			/* GS_PENDING, or the outcome if it is known before the job runs */
 	GsError		error;
 	bool		has_run;		/* under lock */
 	struct GsHostJob *next;		/* in its queue; under lock */
 
 	const char *chunk;			/* append */
-	GsHostImage image;			/* append: to become one of the sort's;
-								 * sort_arrays: without data */
+	GsHostImage image;			/* append: will be one of the sort's images; sort_arrays: without data */
 	uint64_t	reserved;		/* append: memory for its image, the sort's from then on;
 								 * sort_arrays: memory while it runs */
 	uint64_t	row_bytes;		/* append, sort_arrays */
@@ -60,7 +59,7 @@ typedef struct GsHostQueue
 	uint32_t	n;				/* pending jobs of this kind */
 	uint32_t	n_running;
 	double		running_since;
-	double		ms;				/* during which at least one was running */
+	double		ms;				/* time with at least one running job */
 } GsHostQueue;
 
 typedef enum GsHostSortState
@@ -81,7 +80,7 @@ struct GsDevice
 								 * its memory; of the caller's thread only */
 	pthread_mutex_t lock;
 	pthread_cond_t idle;		/* a sort has no pending job any more */
-	uint64_t	memory_used;	/* reserved; under lock */
+	uint64_t	memory_used;	/* bytes reserved; under lock */
 	GsDeviceSort *sorts;		/* of the caller's thread only */
 };
 
@@ -93,7 +92,7 @@ struct GsDeviceSort
 	GsDeviceSort *next;			/* of the caller's thread only */
 	int			cancel;			/* atomic */
 	bool		refused;		/* an append was; of the caller's thread only */
-	bool		trims;			/* cleanup: memory is scarce, so malloc() is to keep none */
+	bool		trims;			/* cleanup: memory is scarce, so malloc() shall keep none */
 	GsHostSlab *slabs;			/* images; of the caller's thread only */
 
 	/*
@@ -114,7 +113,7 @@ struct GsDeviceSort
 	GsHostOrder order;			/* once performed */
 };
 
-/* Say in *error, unless it is NULL, why; returns the status given. */
+/* Writes a message to *error, unless that is NULL.  Returns the status given. */
 extern GsStatus gs_host_fail(GsError *error, GsStatus status, const char *format,...)
 			__attribute__((format(printf, 3, 4)));
 
@@ -125,13 +124,12 @@ gs_host_is_cancelled(const GsDeviceSort *sort)
 }
 
 /*
- * A new job of a sort, with GS_PENDING for its status; a caller that sets
- * another one has it end with that, without being run.  Where there is not even
- * memory for the job, the caller's ends at once, and NULL is returned.
+ * Makes a job of a sort, with the status GS_PENDING.  If the caller sets another status, the job ends with
+ * that, and does not run.  Without memory for the job, the caller's job ends at once, and NULL is returned.
  */
 extern GsHostJob *gs_host_job_begin(GsDeviceSort *sort, GsHostJobKind kind, GsJob *job);
 
-/* Put a job into its queue and hand it to the pool, which frees it. */
+/* Puts a job into its queue and gives it to the pool, which frees it. */
 extern void gs_host_job_submit(GsHostJob *job);
 
 #endif							/* GS_HOST_JOBS_H */

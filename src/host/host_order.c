@@ -3,38 +3,29 @@
  * host_order.c
  *	  Ordering the rows of many chunks with many threads.
  *
- * Algorithm
- *	  Keys are set up from the records, one part of the work a chunk.  Few of
- *	  them are then sorted by one thread, base/string_sort.c.  Many are distributed
- *	  first: a sample of their words gives up to MAX_SPLITTERS of them, and
- *	  these divide the keys into buckets: words between two splitters, and for
- *	  each splitter the keys with just that word, those that end within it
- *	  apart from those that go on.  The latter agree on eight bytes more, so a
- *	  word that is frequent gives a bucket that will be distributed by what
- *	  comes after it.  Buckets too large for one thread are distributed again,
- *	  by all threads together; the others are sorted by one thread each,
- *	  largest first.  Every distribution begins by skipping what all keys have
- *	  in common, where that can be more than is known already.
+ * Keys are set up from the records, each chunk as one part of the work.  One thread sorts few keys
+ *	  (host_sort.c).  Many keys are distributed first.  A sample of their words gives up to MAX_SPLITTERS
+ *	  splitters.  These divide the keys into buckets: words between two splitters, and for each splitter the
+ *	  keys with just that word.  Of the latter, keys that end within the word are one bucket, and keys that go
+ *	  on are another.  Keys that go on agree on eight bytes more.  So a frequent word gives a bucket that is
+ *	  distributed by the bytes behind it.  Buckets too large for one thread are distributed again, by all
+ *	  threads together.  The others are sorted by one thread each, the largest first.  Every distribution first
+ *	  skips the bytes that all keys have in common, if that can be more than is known.
  *
- *	  A distribution moves keys from one array to the other.  Whoever handles
- *	  a bucket next copies it back first, when it is about to be in the cache
- *	  anyway, so that all keys end in one array.
+ *	  A distribution moves keys from one array to the other.  The thread that handles a bucket next copies
+ *	  it back first, as it needs the bucket in its cache anyway.  So all keys end in one array.
  *
- *	  Distribution is stable: keys are cut into blocks, each block counts what
- *	  it has for each bucket, and the places of a bucket go to the blocks in
- *	  their order.
+ *	  Distribution is stable.  Keys are cut into blocks, and each block counts its keys of each bucket.
+ *	  The places of a bucket are given to the blocks in their order.
  *
- * Fewer rows
- *	  Where only the first of equal keys or of groups are kept, each block of keys moves
- *	  those that it keeps to the other array, and then all blocks theirs back, one
- *	  behind the other.  A group's rows are neighbours: a row is not among its first n
- *	  if the row n places before it is of its group.  Where only the first rows are
- *	  kept, what is known to come after them is not sorted.
+ * If only the first of equal keys or of groups are kept, each block of keys moves its kept keys to the
+ *	  other array.  Then all blocks move them back, one behind the other.  A group's rows are neighbours: a row
+ *	  is not among its first n if the row n places before it belongs to its group.  If only the first rows are
+ *	  kept, keys that are known to come after them are not sorted.
  *
- * Result
- *	  For each place in the order, where the row and its key are, their lengths
- *	  and flags.  This takes the memory of the second key array.  What rows take
- *	  in pages is summed on the way, for host_pages.c to cut the order by.
+ * For each place in the order, the result has the places of the row and its key, their lengths and flags.
+ *	  It takes the memory of the second key array.  The bytes of rows in pages are summed on the way, for
+ *	  host_pages.c.
  *
  * Tests: unit/plain/test_device
  *
@@ -89,7 +80,7 @@ typedef struct Orderer
 	const int  *cancel;
 	const GsHostImage *images;
 	uint64_t	n_images;
-	uint64_t	n;				/* rows, and from keep_rows() on those kept */
+	uint64_t	n;				/* rows; from keep_rows() on, kept rows */
 	uint64_t   *image_first;	/* number of each image's first row, then n */
 	uint64_t   *find;			/* image of row i << FIND_SHIFT, then the last */
 
@@ -107,8 +98,8 @@ typedef struct Orderer
 
 	/* What is kept.  */
 	GsKeep		keep;
-	uint64_t   *kept;			/* unique, groups: what each part of the result keeps,
-								 * then the number of the first one */
+	uint64_t   *kept;			/* unique, groups: the number of rows that each part of the result keeps;
+								 * then the place of the first of them */
 	uint64_t	top_keys[32];	/* keep.top: keys by the highest bit of their number of rows */
 
 	/* Segments that wait to be sorted by one thread, and to be distributed.  */
@@ -228,7 +219,7 @@ block_range(const Orderer *o, uint32_t part, size_t *n)
 	return o->seg.start + start;
 }
 
-/* Copy a block back, and find what its keys have in common with the pivot.  */
+/* Copies a block back, and finds how many bytes its keys have in common with the pivot. */
 static void
 measure_block(void *arg, uint32_t part)
 {
@@ -272,7 +263,7 @@ compare_words(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Choose splitters: distinct words, at equal distances in a sorted sample.  */
+/* Chooses splitters: distinct words, at equal distances in a sorted sample. */
 static void
 choose_splitters(Orderer *o)
 {
@@ -280,7 +271,7 @@ choose_splitters(Orderer *o)
 	size_t		n_sample = sizeof(sample) / sizeof(sample[0]);
 	uint64_t	state = o->seg.start + o->seg.n;
 
-	/* One at a random place of each of n_sample strata.  */
+	/* one word at a random place of each of n_sample strata */
 	for (size_t i = 0; i < n_sample; i++)
 	{
 		size_t		low = o->seg.n * i / n_sample;
@@ -354,7 +345,7 @@ scatter_block(void *arg, uint32_t part)
 		o->scratch[places[o->buckets[i]]++] = o->keys[i];
 }
 
-/* Distribute o->seg; its parts join the lists.  */
+/* Distributes o->seg.  Its parts join the lists. */
 static GsStatus
 distribute(Orderer *o, size_t large)
 {
@@ -369,7 +360,7 @@ distribute(Orderer *o, size_t large)
 		gs_host_pool_loop(o->pool, blocks, measure_block, o);
 		if (o->seg.stale)
 		{
-			/* At depth 0, they have the words that they were set up with.  */
+			/* at depth 0, keys have the words from their setup */
 			o->seg.depth = o->common;
 			if (o->seg.depth > 0)
 				gs_host_pool_loop(o->pool, blocks, read_block, o);
@@ -419,7 +410,7 @@ distribute(Orderer *o, size_t large)
 	return GS_OK;
 }
 
-/* Is nothing that comes from this place on kept?  Known only where all keys count.  */
+/* Is no key from this place on kept?  Only known if the limit counts all keys. */
 static bool
 is_beyond_limit(const Orderer *o, size_t place)
 {
@@ -488,7 +479,7 @@ sort_keys(Orderer *o)
 
 /* ---- what is kept ---- */
 
-/* The keys [*start, end) that one part of the result has.  */
+/* Returns the end of the keys [*start, end) of one part of the result. */
 static uint64_t
 result_range(const Orderer *o, uint32_t part, uint64_t *start)
 {
@@ -496,7 +487,7 @@ result_range(const Orderer *o, uint32_t part, uint64_t *start)
 	return *start + RESULT_ROWS < o->n ? *start + RESULT_ROWS : o->n;
 }
 
-/* Where the keys begin that are equal to one.  */
+/* Returns the first key that is equal to this one. */
 static uint64_t
 find_first_equal(const Orderer *o, uint64_t place)
 {
@@ -515,7 +506,7 @@ find_first_equal(const Orderer *o, uint64_t place)
 	return low;
 }
 
-/* Where the keys end that are equal to one, which is the first of them.  */
+/* Returns the end of the keys that are equal to this one, the first of them. */
 static uint64_t
 find_end_of_equal(const Orderer *o, uint64_t place)
 {
@@ -541,7 +532,10 @@ find_end_of_equal(const Orderer *o, uint64_t place)
 	return high;
 }
 
-/* Write into the first row with a key how many rows have it.  False: it is not kept with this number.  */
+/*
+ * Writes into the first row with a key the number of rows that have it.  False: the number is out of
+ * bounds, and the row is dropped.
+ */
 static bool
 count_equal(const Orderer *o, uint64_t place)
 {
@@ -557,7 +551,7 @@ count_equal(const Orderer *o, uint64_t place)
 	return true;
 }
 
-/* Count the part's keys by the highest bit of the number of rows that have each.  */
+/* Counts the part's keys by the highest bit of their number of rows. */
 static void
 sum_counts(void *arg, uint32_t part)
 {
@@ -573,7 +567,7 @@ sum_counts(void *arg, uint32_t part)
 		__atomic_fetch_add(&o->top_keys[bit], n_keys[bit], __ATOMIC_RELAXED);
 }
 
-/* How many bytes of a key are the columns of its group.  */
+/* Returns how many bytes of a key are the columns of its group. */
 static uint32_t
 group_bytes(const GsKeepGroup *group, const GsHostKey *k)
 {
@@ -605,7 +599,7 @@ same_group(const GsKeepGroup *group, const GsHostKey *a, const GsHostKey *b)
 	return bytes == group_bytes(group, b) && memcmp(a->key, b->key, bytes) == 0;
 }
 
-/* Put the keys that are kept to the front of the part's place in scratch.  */
+/* Moves the kept keys to the front of the part's place in scratch. */
 static void
 pick_keys(void *arg, uint32_t part)
 {
@@ -640,7 +634,7 @@ pick_keys(void *arg, uint32_t part)
 	o->kept[part] = n;
 }
 
-/* Put them where they belong.  */
+/* Moves the kept keys to their places. */
 static void
 put_keys(void *arg, uint32_t part)
 {
@@ -651,7 +645,7 @@ put_keys(void *arg, uint32_t part)
 			   (o->kept[part + 1] - o->kept[part]) * sizeof(GsHostKey));
 }
 
-/* Leave only the keys of rows that are kept.  False: no memory.  */
+/* Leaves only the keys of kept rows.  False: no memory. */
 static bool
 keep_rows(Orderer *o)
 {
@@ -692,7 +686,7 @@ keep_rows(Orderer *o)
 
 /* ---- the result ---- */
 
-/* Find the rows of some places and sum their lengths.  */
+/* Finds the rows of a part of the places, and sums their lengths. */
 static void
 place_rows(void *arg, uint32_t part)
 {

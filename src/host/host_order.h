@@ -11,16 +11,15 @@
 #include "host/host_pages.h"
 
 /*
- * A chunk as the host device keeps it: the data, room up to a multiple of 16
- * (so that the last row may be read up to a multiple of 8), and the records,
- * backwards as in the chunk.
+ * A chunk as the host device keeps it: the data, padding up to a multiple of 16, so that the last row may
+ * be read up to a multiple of 8, and the records, backwards as in the chunk.
  */
 typedef struct GsHostImage
 {
 	char	   *data;			/* owned by the sort; multiple of 64 */
 	uint32_t	data_bytes;
 	uint32_t	n_records;
-	uint32_t	key_bytes;		/* behind the records: keys that the device has made */
+	uint32_t	key_bytes;		/* room behind the records for keys that the device makes */
 } GsHostImage;
 
 static inline size_t
@@ -44,9 +43,8 @@ gs_host_image_record(const GsHostImage *image, uint32_t i)
 
 /*
  * Orders the rows of the images, and keeps some of them, for pages of this format.  Each row fits into a
- * page.  Runs on a thread of the pool.  Fails with GS_NO_MEMORY, or
- * GS_CANCELLED soon after *cancel has become other than 0; *order is set only
- * on GS_OK.
+ * page.  Runs on a thread of the pool.  Fails with GS_NO_MEMORY, or with GS_CANCELLED soon after *cancel
+ * has changed from 0.  *order is set only with GS_OK.
  */
 extern GsStatus gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 							  GsPageFormat format, const GsKeep *keep, uint32_t chunk_bytes,

@@ -3,10 +3,8 @@
  * host_pages.c
  *	  Rows in their order: cutting it into pages, and reading rows.
  *
- * Pages
- *	  What rows take in pages is summed by GS_HOST_SUM_ROWS of them, so that
- *	  cutting, which one thread does, looks at few single rows: those around
- *	  the end of each page.
+ * The bytes that rows take in pages are summed for each GS_HOST_SUM_ROWS rows.  One thread cuts the order
+ *	  into pages.  By the sums, it looks at few single rows: those around the end of each page.
  *
  * Tests: unit/plain/test_device
  *
@@ -17,16 +15,16 @@
 
 #include "host/host_pages.h"
 
-/* Rows on their way from memory.  */
+/* Rows that are prefetched. */
 #define PREFETCH_ROWS 16
 
-/* Room for the page table of these rows in any order, or NULL.  */
+/* Returns room for the page table of these rows, in any order; NULL: no memory. */
 static uint64_t *
 allocate_pages(const GsHostOrder *order, uint32_t chunk_bytes)
 {
 	uint64_t	bytes = 0;
 
-	/* What a page and the first row of the next one take is more than a page.  */
+	/* A page and the first row of the next one are more than a page. */
 	for (uint64_t i = 0; i * GS_HOST_SUM_ROWS < order->n_rows; i++)
 		bytes += order->sums[i];
 	return malloc((bytes / (chunk_bytes / 2) + 2) * sizeof(uint64_t));

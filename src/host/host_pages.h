@@ -27,14 +27,14 @@ typedef struct GsHostOrder
 	GsHostRow  *rows;
 	uint64_t	n_rows;
 	GsPageFormat format;		/* of pages */
-	uint64_t   *sums;			/* what every GS_HOST_SUM_ROWS rows take */
+	uint64_t   *sums;			/* bytes in pages of each GS_HOST_SUM_ROWS rows */
 	uint64_t   *page_first;		/* as in GsSortResult */
 	uint64_t	n_pages;
 } GsHostOrder;
 
 #define GS_HOST_SUM_ROWS 1024
 
-/* What a row takes in a page, its entry or its key and record included. */
+/* Returns the bytes that a row takes in a page, with its entry, or its key and record. */
 static inline uint64_t
 gs_host_page_bytes(GsPageFormat format, const GsHostRow *row)
 {
@@ -45,9 +45,8 @@ gs_host_page_bytes(GsPageFormat format, const GsHostRow *row)
 }
 
 /*
- * Cut an order with rows and sums into pages, each as full as can be.  Sets
- * page_first, allocated by malloc(), and n_pages; false where there is no
- * memory, and then nothing has changed.  No row takes more than a page.
+ * Cuts an order with rows and sums into pages, each as full as possible.  Sets n_pages and page_first,
+ * which malloc() allocates.  False: no memory, and nothing has changed.  No row takes more than a page.
  */
 extern bool gs_host_cut_pages(GsHostOrder *order, uint32_t chunk_bytes);
 
