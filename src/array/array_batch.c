@@ -236,13 +236,17 @@ is_short(struct varlena *array)
 	return VARATT_IS_SHORT(array) && !VARATT_IS_EXTERNAL(array);
 }
 
-/* An out-of-line value that is not compressed: read it straight to dst. */
-static void
+/* Reads an out-of-line value that is not compressed straight to dst.  False: it is not such a value. */
+static bool
 fetch_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct varlena *dst)
 {
 	struct varatt_external pointer;
 
+	if (!VARATT_IS_EXTERNAL_ONDISK(array))
+		return false;
 	VARATT_EXTERNAL_GET_POINTER(pointer, array);
+	if (VARATT_EXTERNAL_IS_COMPRESSED(pointer))
+		return false;
 	if (call->toast == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(stream->context);
@@ -250,18 +254,7 @@ fetch_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct var
 		call->toast = gs_toast_reader_create();
 		MemoryContextSwitchTo(old);
 	}
-	gs_toast_read(call->toast, &pointer, dst);
-}
-
-static bool
-is_fetched_plain(struct varlena *array)
-{
-	struct varatt_external pointer;
-
-	if (!VARATT_IS_EXTERNAL_ONDISK(array))
-		return false;
-	VARATT_EXTERNAL_GET_POINTER(pointer, array);
-	return !VARATT_EXTERNAL_IS_COMPRESSED(pointer);
+	return gs_toast_read(call->toast, &pointer, dst);
 }
 
 /* Write an array to a place that has room for call->bytes. */
@@ -277,9 +270,7 @@ write_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct var
 	}
 	else if (VARATT_IS_4B_U(array))
 		memcpy(dst, array, bytes);
-	else if (is_fetched_plain(array))
-		fetch_plain(stream, call, array, dst);
-	else
+	else if (!fetch_plain(stream, call, array, dst))
 	{
 		MemoryContext old = MemoryContextSwitchTo(stream->scratch);
 		struct varlena *plain = detoast_attr(array);

@@ -31,6 +31,16 @@ typedef struct GsHostKey
 	uint32_t	row;			/* the caller's number */
 } GsHostKey;
 
+/* Compares two words, for qsort(). */
+static inline int
+gs_host_compare_words(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return (x > y) - (x < y);
+}
+
 /* The word at `depth` bytes into a key; depth <= len. */
 static inline uint64_t
 gs_host_key_word(const uint8_t *key, uint32_t len, uint32_t depth)

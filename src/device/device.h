@@ -15,29 +15,33 @@
  *	  which they were appended: append calls in call order, records of one
  *	  chunk by their number.
  *
- * A chunk has chunk_bytes bytes.  Rows and keys lie in [0, data_bytes), anywhere and possibly overlapping.
- *	  Rows start at multiples of 8.  The GsRecord of record i ends chunk_bytes - i * 16 bytes into the chunk:
- *	  gs_chunk_record() below.
+ * Chunks (in)
+ *	  A chunk has chunk_bytes bytes.  Rows and keys lie in [0, data_bytes), anywhere and possibly
+ *	  overlapping.  Rows start at multiples of 8.  The GsRecord of record i ends chunk_bytes - i * 16 bytes
+ *	  into the chunk: gs_chunk_record() below.
  *
- * A page has chunk_bytes bytes.  Rows lie at the front in key order, each starting at a multiple of 8.  The
- *	  entry of row i is the uint32 that ends chunk_bytes - i * 4 bytes into the page: the row's offset, with
- *	  the GS_ENTRY_ flags in its three low bits.  GsSortResult.page_first tells the number of rows.
+ * Pages (out)
+ *	  A page has chunk_bytes bytes.  Rows lie at the front in key order, each starting at a multiple of 8.
+ *	  The entry of row i is the uint32 that ends chunk_bytes - i * 4 bytes into the page: the row's offset,
+ *	  with the GS_ENTRY_ flags in its three low bits.  GsSortResult.page_first tells the number of rows.
  *
- * A sort may be performed with GS_FORMAT_CHUNKS.  Then its pages are chunks as above, which can be appended
- *	  to another sort.  Rows with their keys are in key order from the front.  The row of record 0 is at offset
- *	  0.  Each key is directly behind its row, the next row is at the next multiple of 8, and zeroes are in
- *	  between.  Lengths and flags of records are unchanged.  So data_bytes of such a chunk is the end of the
- *	  last record's key.  Every chunk but the last is seven eighths full, or too full for the next record.
- *	  Ties are not marked.  A row and its key, rounded up to a multiple of 8, must fit into a chunk beside
- *	  their record.  All do that did not overlap when they were appended.
+ * Chunks (out)
+ *	  A sort may be performed with GS_FORMAT_CHUNKS.  Then its pages are chunks as above, which can be
+ *	  appended to another sort.  Rows with their keys are in key order from the front.  The row of record 0
+ *	  is at offset 0.  Each key is directly behind its row, the next row is at the next multiple of 8, and
+ *	  zeroes are in between.  Lengths and flags of records are unchanged.  So data_bytes of such a chunk is
+ *	  the end of the last record's key.  Every chunk but the last is seven eighths full, or too full for the
+ *	  next record.  Ties are not marked.  A row and its key, rounded up to a multiple of 8, must fit into a
+ *	  chunk beside their record.  All do that did not overlap when they were appended.
  *
- * perform can be told to keep only some rows (GsKeep): the first row of each key, or the first few rows of
- *	  each group whose keys begin with the same columns, or the first rows in order.  A limit can also be
+ * Fewer rows
+ *	  perform can be told to keep only some rows (GsKeep): the first row of each key, or the first few rows
+ *	  of each group whose keys begin with the same columns, or the first rows in order.  A limit can also be
  *	  combined with the other two.  Pages, ranks and n_rows then have the kept rows only.  Images have all
  *	  rows.  perform can also count equal keys.  Then bytes 4 to 7 of the row that is kept are the number of
  *	  rows with its key, in pages, and perhaps in its image as well.  perform can then drop rows by this
- *	  number.  Keys are compared as they are, and GS_KEY_INEXACT makes no difference.  So a caller with inexact
- *	  keys must know what it asks for.
+ *	  number.  Keys are compared as they are, and GS_KEY_INEXACT makes no difference.  So a caller with
+ *	  inexact keys must know what it asks for.
  *
  * Calling protocol, for one sort:
  *	  1. sort_open
@@ -53,23 +57,27 @@
  *	  is legal whenever no append or perform is pending.  GS_INVALID and GS_INTERNAL
  *	  concern one job alone.
  *
- * A device holds no more than a limit for all sorts.  An append reserves the memory of its chunk, and the
- *	  memory that perform, in either format, and the fetches of pages will take.  So memory runs out while
- *	  feeding.  A lower limit takes nothing from open sorts: their reservations stay, and further memory is
- *	  refused until enough is given back.
+ * Memory
+ *	  A device holds no more than a limit for all sorts.  An append reserves the memory of its chunk, and
+ *	  the memory that perform, in either format, and the fetches of pages will take.  So memory runs out
+ *	  while feeding.  A lower limit takes nothing from open sorts: their reservations stay, and further
+ *	  memory is refused until enough is given back.
  *
- * A sort opened with an elem sorts the elements of arrays instead of records.  Its calls are sort_open,
+ * Arrays
+ *	  A sort opened with an elem sorts the elements of arrays instead of records.  Its calls are sort_open,
  *	  sort_arrays any number of times, and sort_close.  Nothing stays on the device.  Elements are native
  *	  values as PostgreSQL stores them, ordered as by its btree operator classes: NaN of either sign above
  *	  infinity, -0 equal to 0.  Every element keeps its bits.  Equal elements are in no particular order.
  *
- * Functions that are given a GsJob return at once.  Their outcome arrives in the job, and the caller keeps
- *	  it alive until then.  Memory named in the call (chunk, dst) belongs to the device until the job ends.
- *	  When a job ends, its status is set, and then config.notify is called, on a thread of the device.  Without
- *	  memory for the job, both happen in the call.  Jobs of one kind of one sort end in the order in which they
- *	  were made.  Every job ends, also after cancel, and if the device is lost.
+ * Jobs
+ *	  Functions that are given a GsJob return at once.  Their outcome arrives in the job, and the caller
+ *	  keeps it alive until then.  Memory named in the call (chunk, dst) belongs to the device until the job
+ *	  ends.  When a job ends, its status is set, and then config.notify is called, on a thread of the
+ *	  device.  Without memory for the job, both happen in the call.  Jobs of one kind of one sort end in the
+ *	  order in which they were made.  Every job ends, also after cancel, and if the device is lost.
  *
- * All functions of one GsDevice but pin are called from one thread at a time.  They only book and queue,
+ * Threads
+ *	  All functions of one GsDevice but pin are called from one thread at a time.  They only book and queue,
  *	  except open, close, pin, and sort_open with a table that no open sort has: these take longer.  No
  *	  function waits for another device.  Devices may run threads of their own, with all signals blocked.
  *

@@ -5,25 +5,28 @@
  *
  * Machines without a GPU run it, and it is the reference for other devices.  This file has the protocol's
  * calls: legality, memory, errors.  Jobs are in host_jobs.c, and ordering is in host_order.c and, for one
- * thread, in host_sort.c.  host_pages.c makes pages, host_arrays.c sorts arrays, host_threads.c has the
- * threads, and host_machine.c asks the machine.
+ * thread, in base/string_sort.c.  host_pages.c makes pages, host_arrays.c sorts arrays, base/threads.c has the
+ * threads, and base/machine.c asks the machine.
  *
- * A call checks what it can, reserves memory, and submits a task to the pool, even if it is known to fail:
- *	  jobs end on the device's threads only.  Jobs of one kind of a sort are in a queue.  They may run in any
- *	  order, but end in the order of the queue.  The thread that runs the first job also ends the jobs behind
- *	  it that have run.  So several threads copy chunks at the same time, and the chunks become images in their
- *	  order.
+ * Jobs
+ *	  A call checks what it can, reserves memory, and submits a task to the pool, even if it is known to
+ *	  fail: jobs end on the device's threads only.  Jobs of one kind of a sort are in a queue.  They may run
+ *	  in any order, but end in the order of the queue.  The thread that runs the first job also ends the
+ *	  jobs behind it that have run.  So several threads copy chunks at the same time, and the chunks become
+ *	  images in their order.
  *
- * An append reserves, in the call, the memory of its image and of ordering its rows.  So perform never
- *	  exceeds the limit.  Once an append is refused, the sort refuses later ones, so the images are always the
- *	  first chunks appended.  The device shares the machine's memory with all others.  So under the default
- *	  limit, appends are also refused while the machine has little memory left.  Images are in slabs of the
- *	  sort.  Slabs grow from chunk to chunk, as large slabs get large pages, which speeds up reading rows in
- *	  random order.  No slab is freed before close.
+ * Memory
+ *	  An append reserves, in the call, the memory of its image and of ordering its rows.  So perform never
+ *	  exceeds the limit.  Once an append is refused, the sort refuses later ones, so the images are always
+ *	  the first chunks appended.  The device shares the machine's memory with all others.  So under the
+ *	  default limit, appends are also refused while the machine has little memory left.  Images are in slabs
+ *	  of the sort.  Slabs grow from chunk to chunk, as large slabs get large pages, which speeds up reading
+ *	  rows in random order.  No slab is freed before close.
  *
- * GsDevice.lock protects all fields marked so.  No other lock is taken while it is held, and no long work
- *	  is done.  After the status of a sort's last pending job is set and the lock released, the sort must not
- *	  be touched, as the caller may close it.  A job must not be touched after its status is set.
+ * Threads
+ *	  GsDevice.lock protects all fields marked so.  No other lock is taken while it is held, and no long
+ *	  work is done.  After the status of a sort's last pending job is set and the lock released, the sort
+ *	  must not be touched, as the caller may close it.  A job must not be touched after its status is set.
  *
  * Tests: unit/plain/test_device
  *

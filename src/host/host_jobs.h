@@ -3,9 +3,8 @@
  * host_jobs.h
  *	  The jobs of the host device: its state, queues, and what runs them.
  *
- * host_device.c makes jobs, by gs_host_job_begin and gs_host_job_submit, and
- * reserves what they need; threads of the pool run and end them.  The essay on
- * order, memory and locks is in host_device.c.
+ * host_device.c makes jobs, by gs_host_job_begin and gs_host_job_submit, and reserves their memory.
+ * Threads of the pool run and end them.  The head of host_device.c explains order, memory and locks.
  *
  *-------------------------------------------------------------------------
  */

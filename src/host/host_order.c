@@ -3,14 +3,15 @@
  * host_order.c
  *	  Ordering the rows of many chunks with many threads.
  *
- * Keys are set up from the records, each chunk as one part of the work.  One thread sorts few keys
- *	  (host_sort.c).  Many keys are distributed first.  A sample of their words gives up to MAX_SPLITTERS
+ * Algorithm
+ *	  Keys are set up from the records, each chunk as one part of the work.  One thread sorts few keys
+ *	  (base/string_sort.c).  Many keys are distributed first.  A sample of their words gives up to MAX_SPLITTERS
  *	  splitters.  These divide the keys into buckets: words between two splitters, and for each splitter the
- *	  keys with just that word.  Of the latter, keys that end within the word are one bucket, and keys that go
- *	  on are another.  Keys that go on agree on eight bytes more.  So a frequent word gives a bucket that is
- *	  distributed by the bytes behind it.  Buckets too large for one thread are distributed again, by all
- *	  threads together.  The others are sorted by one thread each, the largest first.  Every distribution first
- *	  skips the bytes that all keys have in common, if that can be more than is known.
+ *	  keys with just that word.  Of the latter, keys that end within the word are one bucket, and keys that
+ *	  go on are another.  Keys that go on agree on eight bytes more.  So a frequent word gives a bucket that
+ *	  is distributed by the bytes behind it.  Buckets too large for one thread are distributed again, by all
+ *	  threads together.  The others are sorted by one thread each, the largest first.  Every distribution
+ *	  first skips the bytes that all keys have in common, if that can be more than is known.
  *
  *	  A distribution moves keys from one array to the other.  The thread that handles a bucket next copies
  *	  it back first, as it needs the bucket in its cache anyway.  So all keys end in one array.
@@ -18,14 +19,16 @@
  *	  Distribution is stable.  Keys are cut into blocks, and each block counts its keys of each bucket.
  *	  The places of a bucket are given to the blocks in their order.
  *
- * If only the first of equal keys or of groups are kept, each block of keys moves its kept keys to the
- *	  other array.  Then all blocks move them back, one behind the other.  A group's rows are neighbours: a row
- *	  is not among its first n if the row n places before it belongs to its group.  If only the first rows are
- *	  kept, keys that are known to come after them are not sorted.
+ * Fewer rows
+ *	  If only the first of equal keys or of groups are kept, each block of keys moves its kept keys to the
+ *	  other array.  Then all blocks move them back, one behind the other.  A group's rows are neighbours: a
+ *	  row is not among its first n if the row n places before it belongs to its group.  If only the first
+ *	  rows are kept, keys that are known to come after them are not sorted.
  *
- * For each place in the order, the result has the places of the row and its key, their lengths and flags.
- *	  It takes the memory of the second key array.  The bytes of rows in pages are summed on the way, for
- *	  host_pages.c.
+ * Result
+ *	  For each place in the order, the result has the places of the row and its key, their lengths and
+ *	  flags.  It takes the memory of the second key array.  The bytes of rows in pages are summed on the
+ *	  way, for host_pages.c.
  *
  * Tests: unit/plain/test_device
  *
@@ -254,15 +257,6 @@ read_block(void *arg, uint32_t part)
 		gs_host_read_words(o->keys + start, n, o->seg.depth);
 }
 
-static int
-compare_words(const void *a, const void *b)
-{
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
-
-	return (x > y) - (x < y);
-}
-
 /* Chooses splitters: distinct words, at equal distances in a sorted sample. */
 static void
 choose_splitters(Orderer *o)
@@ -280,7 +274,7 @@ choose_splitters(Orderer *o)
 		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		sample[i] = o->keys[o->seg.start + low + (state >> 33) % (high - low)].word;
 	}
-	qsort(sample, n_sample, sizeof(uint64_t), compare_words);
+	qsort(sample, n_sample, sizeof(uint64_t), gs_host_compare_words);
 	o->n_splitters = 0;
 	for (size_t i = OVERSAMPLING / 2; i < n_sample; i += OVERSAMPLING)
 	{

@@ -3,8 +3,9 @@
  * host_pages.c
  *	  Rows in their order: cutting it into pages, and reading rows.
  *
- * The bytes that rows take in pages are summed for each GS_HOST_SUM_ROWS rows.  One thread cuts the order
- *	  into pages.  By the sums, it looks at few single rows: those around the end of each page.
+ * Pages
+ *	  The bytes that rows take in pages are summed for each GS_HOST_SUM_ROWS rows.  One thread cuts the
+ *	  order into pages.  By the sums, it looks at few single rows: those around the end of each page.
  *
  * Tests: unit/plain/test_device
  *

@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/sortsupport.h"
 
+#include "base/string_sort.h"
 #include "key/key_value.h"
 
 /* Numbers that are compared: around each power of two, and others.  */
@@ -38,15 +39,6 @@ struct GsKeyAbbreviation
 	SortSupportData support;
 	bool		zero_is_unknown;
 };
-
-static int
-compare_numbers(const void *a, const void *b)
-{
-	uint64		left = *(const uint64 *) a;
-	uint64		right = *(const uint64 *) b;
-
-	return (left > right) - (left < right);
-}
 
 static int
 sign(int order)
@@ -82,7 +74,7 @@ is_unsigned_order(GsKeyAbbreviation *abbreviation)
 				break;
 		}
 	}
-	qsort(probes, N_PROBES, sizeof(uint64), compare_numbers);
+	qsort(probes, N_PROBES, sizeof(uint64), gs_host_compare_words);
 	for (int i = 0; i < N_PROBES; i++)
 	{
 		if (sign(support->comparator((Datum) 0, (Datum) probes[i], support)) != sign(zero) ||
@@ -94,7 +86,7 @@ is_unsigned_order(GsKeyAbbreviation *abbreviation)
 			uint64		other = probes[(k < 4 ? i + k : i + k * k * k) % N_PROBES];
 
 			if (sign(support->comparator((Datum) probes[i], (Datum) other, support)) !=
-				compare_numbers(&probes[i], &other))
+				gs_host_compare_words(&probes[i], &other))
 				return false;
 		}
 	}

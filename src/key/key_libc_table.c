@@ -47,6 +47,7 @@
 #include <string.h>
 
 #include "base/machine.h"
+#include "base/string_sort.h"
 #include "key/key_libc_codes.h"
 #include "key/key_libc_glibc.h"
 #include "key/key_libc_table.h"
@@ -440,20 +441,11 @@ compare_letters(const void *a, const void *b)
 	return x->last < y->last ? -1 : x->last > y->last;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Finds equal weights among n pairs of a weight and an entry, and makes their entries ambiguous.  */
 static void
 mark_repeated(Build *build, uint64_t *pairs, uint32_t n)
 {
-	qsort(pairs, n, sizeof(uint64_t), compare_numbers);
+	qsort(pairs, n, sizeof(uint64_t), gs_host_compare_words);
 	for (uint32_t i = 0; i + 1 < n; i++)
 		if (pairs[i] >> 32 == pairs[i + 1] >> 32)
 			entry_of(build, (uint32_t) pairs[i])->ambiguous =

@@ -49,6 +49,25 @@ gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t r
 	return gs_key_put_text(dst, room, text.data, text.len, written);
 }
 
+/* Writes a value of a column that gs_key_is_plain(), ascending.  Only the part that fits is fetched. */
+static inline bool
+put_plain(const GsKeyColumn *col, struct varlena *value, uint8 *dst, size_t room, size_t *written)
+{
+	uint32		len = gs_var_length(value);
+	bool		cut = len > room;
+	GsVarBytes	bytes = gs_var_bytes(value, cut ? room : len);
+	bool		all;
+
+	cut = cut && bytes.len == room;
+	if (col->last && !col->desc)
+		all = gs_key_put_bytes(dst, room, bytes.data, bytes.len, written);
+	else if (col->kind == GS_KEY_BYTEA)
+		all = gs_key_put_escaped(dst, room, bytes.data, bytes.len, written);
+	else
+		all = gs_key_put_text(dst, room, bytes.data, bytes.len, written);
+	return all && !cut;
+}
+
 GsVarBytes
 gs_numeric_contents(struct varlena *value)
 {
@@ -122,14 +141,12 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 	switch (col->kind)
 	{
 		case GS_KEY_TEXT:
+		case GS_KEY_BYTEA:
 			if (gs_key_is_plain(col))
-				all = gs_key_put_plain(col, value, dst, room, written);
+				all = put_plain(col, var, dst, room, written);
 			else
 				all = gs_key_put_fetched(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
 										 written);
-			break;
-		case GS_KEY_BYTEA:
-			all = gs_key_put_plain(col, value, dst, room, written);
 			break;
 		case GS_KEY_BPCHAR:
 			all = gs_key_put_fetched(col, bpchar_bytes(var), dst, room, written);

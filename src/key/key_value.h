@@ -168,27 +168,6 @@ gs_key_is_plain(const GsKeyColumn *col)
 		(col->kind == GS_KEY_TEXT && col->collator == NULL && col->libc == NULL);
 }
 
-/* Writes a value of such a column, ascending.  Only the part that fits is fetched.  */
-static inline bool
-gs_key_put_plain(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
-				 size_t *written)
-{
-	struct varlena *var = (struct varlena *) DatumGetPointer(value);
-	uint32		len = gs_var_length(var);
-	bool		cut = len > room;
-	GsVarBytes	bytes = gs_var_bytes(var, cut ? room : len);
-	bool		all;
-
-	cut = cut && bytes.len == room;
-	if (col->last && !col->desc)
-		all = gs_key_put_bytes(dst, room, bytes.data, bytes.len, written);
-	else if (col->kind == GS_KEY_BYTEA)
-		all = gs_key_put_escaped(dst, room, bytes.data, bytes.len, written);
-	else
-		all = gs_key_put_text(dst, room, bytes.data, bytes.len, written);
-	return all && !cut;
-}
-
 /* Adds len bytes at *at, or as many as fit before end.  Returns whether all did.  */
 static inline bool
 gs_key_append(uint8 **at, const uint8 *end, const uint8 *bytes, size_t len)

@@ -8,23 +8,27 @@
  * the whole sort into ranges, each small enough for the device.  The rows of a range are read from all
  * runs, appended to a new sort of the device, and sorted.  The ranges one after the other are the sort.
  *
- * Rows of all runs are ordered by their key, then by the number of their run, then by their place in it.
+ * The order
+ *	  Rows of all runs are ordered by their key, then by the number of their run, then by their place in it.
  *	  So the sort is stable if runs are numbered in the order of their appends.  A border is a row of this
  *	  order, and not only a key.  So ranges of any size are possible even if all rows have the same key.
  *
- * Runs are written and read in chunks as devices return them (GS_FORMAT_CHUNKS in device.h): the key
+ * Chunks
+ *	  Runs are written and read in chunks as devices return them (GS_FORMAT_CHUNKS in device.h): the key
  *	  directly behind the row, the next row at the next multiple of 8, zeroes in between.
  *
- * A sort has several files, so that several threads write at the same time.  A file is made when its first
- *	  byte is written, and gs_spill_close() removes its name.  Rows and keys take fewer bytes than in memory
- *	  (spill_code.h).  The first key of each block stays in memory.  A block has some 64 kB, a sixteenth of a
- *	  chunk.  In a sort of more than 64 GB blocks are longer, up to a chunk (spill_runs.c).
+ * Files
+ *	  A sort has several files, so that several threads write at the same time.  A file is made when its
+ *	  first byte is written, and gs_spill_close() removes its name.  Rows and keys take fewer bytes than in
+ *	  memory (spill_code.h).  The first key of each block stays in memory.  A block has some 64 kB, a
+ *	  sixteenth of a chunk.  In a sort of more than 64 GB blocks are longer, up to a chunk (spill_runs.c).
  *
- * Threads read and write.  Functions that are given a GsJob return at once.  The job ends as in device.h:
- *	  its status is set, and then notify is called.  Memory named in the call is the job's until then.  Jobs
- *	  end in any order.  A failure is GS_INTERNAL with a message; gs_spill_failure() tells what failed, and
- *	  where.  Without memory for the job it ends in the call, as GS_NO_MEMORY, and notify is called there.  All
- *	  functions are called from one thread.
+ * Jobs
+ *	  Threads read and write.  Functions that are given a GsJob return at once.  The job ends as in
+ *	  device.h: its status is set, and then notify is called.  Memory named in the call is the job's until
+ *	  then.  Jobs end in any order.  A failure is GS_INTERNAL with a message; gs_spill_failure() tells what
+ *	  failed, and where.  Without memory for the job it ends in the call, as GS_NO_MEMORY, and notify is
+ *	  called there.  All functions are called from one thread.
  *
  * Nothing here knows PostgreSQL; this header is plain C11.
  *
