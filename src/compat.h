@@ -4,8 +4,8 @@
  *	  Differences between PostgreSQL versions, and the only file that names
  *	  PG_VERSION_NUM.
  *
- * Wrappers have the newest version's meaning and do without on older ones.  If older ones only have another
- * name, or other parameters, the newest version's name stands for them.
+ * Wrappers have the newest version's meaning.  On older versions they leave out what these lack.  If older
+ * versions only have another name, or other parameters, the newest version's name stands for them.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,8 +41,8 @@
 #endif
 
 /*
- * PostgreSQL 18 took commands/explain.h apart.  Before it utils/pg_locale.h needs ICU's headers
- * where the server was built with ICU, and not every machine with the server's headers has those.
+ * PostgreSQL 18 divided commands/explain.h.  Before PostgreSQL 18, utils/pg_locale.h needs ICU's headers if
+ * the server was built with ICU, and some machines lack these.
  */
 #if PG_VERSION_NUM >= 180000
 #include "commands/defrem.h"
@@ -61,9 +61,9 @@
 #endif
 
 /*
- * gpusort writes index pages and changes finished plans, so a version may be wrong
- * for it although everything compiles.  Users get an error; whoever looks into a
- * new version says so, and runs the tests.
+ * gpusort writes index pages and changes finished plans.  So a version may be wrong for it although
+ * everything compiles.  Users get an error.  A developer who tries a new version defines the macro, and
+ * runs the tests.
  */
 #if PG_VERSION_NUM >= 200000 && !defined(GPUSORT_UNKNOWN_VERSION)
 #error "gpusort knows PostgreSQL 15 to 19; to try a later one: make COPT=-DGPUSORT_UNKNOWN_VERSION"
@@ -81,7 +81,7 @@ gs_compat_server_is_older(void)
 	return atoi(GetConfigOption("server_version_num", false, false)) < PG_VERSION_NUM;
 }
 
-/* Was a static background worker registered?  Asked in the postmaster, where each has a place or none. */
+/* Was a static background worker registered?  Legal in the postmaster. */
 static inline bool
 gs_compat_worker_registered(const char *name)
 {
@@ -106,8 +106,8 @@ gs_compat_worker_registered(const char *name)
 }
 
 /*
- * Does EXPLAIN print the names of columns with those of their tables?  The
- * range table of PostgreSQL 18 has an entry for GROUP BY, which does not count.
+ * Does EXPLAIN print the names of columns with those of their tables?  In PostgreSQL 18 the range table has
+ * an entry for GROUP BY, which does not count.
  */
 static inline bool
 gs_compat_explain_prefix(const ExplainState *es)
@@ -156,8 +156,8 @@ extern bool lc_collate_is_c(Oid collation);
 #endif
 
 /*
- * Does the collation, which must be valid, compare text bytewise?  PostgreSQL
- * 18 removed lc_collate_is_c() and keeps the answer in the locale.
+ * Does the collation, which must be valid, compare text bytewise?  PostgreSQL 18 has no lc_collate_is_c();
+ * the locale tells that.
  */
 static inline bool
 gs_compat_collation_is_c(Oid collation)
@@ -194,8 +194,8 @@ gs_compat_ordering_op(Oid sort_operator, Oid *opfamily, Oid *opcintype, bool *de
 }
 
 /*
- * PostgreSQL 18 counts the disabled nodes of a path, and compares these counts
- * before costs; before it, the costs say so.
+ * PostgreSQL 18 counts the disabled nodes of a path, and compares these counts before costs.  Before, costs
+ * included a penalty.
  */
 static inline void
 gs_compat_inherit_disabled(Path *path, const Path *child)
@@ -216,7 +216,7 @@ gs_compat_more_disabled(const Path *path, const Path *than)
 #endif
 }
 
-/* How many nodes of a plan are disabled, itself included: as many as of like. */
+/* Copies the number of disabled nodes of a plan, itself included. */
 static inline void
 gs_compat_copy_disabled(Plan *plan, const Plan *like)
 {
@@ -285,7 +285,7 @@ extern size_t pg_strnxfrm_prefix(char *dest, size_t destsize, const char *src, s
 								 struct pg_locale_struct *locale);
 #endif
 
-/* NULL where the collation has no sort keys to be trusted. */
+/* NULL: the collation has no trusted sort keys. */
 static inline void *
 gs_compat_sort_key_locale(Oid collation)
 {
@@ -294,10 +294,7 @@ gs_compat_sort_key_locale(Oid collation)
 	return pg_strxfrm_enabled(locale) ? locale : NULL;
 }
 
-/*
- * The length, without the 0 that ends it; where that is not less than size,
- * what is in dst is undefined.
- */
+/* Returns the length, without the 0 at the end.  If it is not less than size, dst is undefined. */
 static inline size_t
 gs_compat_sort_key(uint8 *dst, size_t size, const uint8 *src, size_t len, void *locale)
 {
@@ -305,7 +302,7 @@ gs_compat_sort_key(uint8 *dst, size_t size, const uint8 *src, size_t len, void *
 					   (struct pg_locale_struct *) locale);
 }
 
-/* The first size bytes of it, or all; how many. */
+/* Writes the first size bytes of the sort key, or all.  Returns their number. */
 static inline size_t
 gs_compat_sort_key_prefix(uint8 *dst, size_t size, const uint8 *src, size_t len, void *locale)
 {
@@ -314,9 +311,7 @@ gs_compat_sort_key_prefix(uint8 *dst, size_t size, const uint8 *src, size_t len,
 }
 #endif
 
-/*
- * The version of an ICU locale's collation, which tells the server's ICU.
- */
+/* The version of an ICU locale's collation, which identifies the server's ICU. */
 #if PG_VERSION_NUM < 180000
 extern char *get_collation_actual_version(char provider, const char *locale);
 #endif
@@ -403,7 +398,7 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
-/* The path of a Unique node, and what is below it; NULL: it is another one. */
+/* The path of a Unique node, and its child; NULL: it is no such path. */
 #if PG_VERSION_NUM >= 190000
 #define gs_compat_unique_path(root, rel, child, n_columns, rows) \
 	((Path *) create_unique_path(root, rel, child, n_columns, rows))
@@ -608,7 +603,7 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 	ExecInitScanTupleSlot((estate), (node), (tupdesc), (ops))
 #endif
 
-/* Fails where less is there. */
+/* Raises an error if the file is too short. */
 #if PG_VERSION_NUM < 160000
 static inline void
 BufFileReadExact(BufFile *file, void *data, size_t size)
@@ -690,8 +685,8 @@ BufFileReadExact(BufFile *file, void *data, size_t size)
 #endif
 
 /*
- * A heap scan that looks at all tuples goes on behind this line pointer.  Since PostgreSQL 16 it has
- * a field of its own.
+ * The line pointer behind which a heap scan of all tuples goes on.  Since PostgreSQL 16 it is a field of
+ * its own.
  */
 #if PG_VERSION_NUM >= 160000
 #define gs_compat_scan_offset(scan) ((scan)->rs_coffset)

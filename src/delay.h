@@ -3,11 +3,10 @@
  * delay.h
  *	  Random delays for tests; nothing of them exists in ordinary builds.
  *
- * In a build with FAULTS=1, a server that was started with the environment variable
- * GPUSORT_DELAYS=SEED sleeps at each GS_DELAY() now and then: a microsecond to 50 ms, small
- * ones as often as large ones.  So the steps of two processes or threads come in any
- * order.  The seed chooses the places that sleep every second time; the others sleep
- * every 64th time.
+ * In a build with FAULTS=1, the environment variable GPUSORT_DELAYS=SEED makes a server sleep at some
+ * GS_DELAY() points: a microsecond to 50 ms, short sleeps as often as long ones.  So the steps of two
+ * processes or threads come in any order.  The seed chooses the places that sleep every second time; the
+ * others sleep every 64th time.
  *
  * Plain C, because threads sleep here as well as processes.
  *

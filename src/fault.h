@@ -3,11 +3,10 @@
  * fault.h
  *	  Fault points for tests; nothing of them exists in ordinary builds.
  *
- * In a build with FAULTS=1 the setting gpusort.fault holds "POINT" or
- * "POINT:N": the fault happens when its point is reached the Nth time (the
- * first by default) after the setting was made, and each time from then on
- * until it is changed.  Points in the service read the setting from the
- * server's configuration (ALTER SYSTEM, then pg_reload_conf()).
+ * In a build with FAULTS=1 the setting gpusort.fault is "POINT" or "POINT:N".  The fault happens when its
+ * point is reached the Nth time after the setting was made (the first by default), and each time from then
+ * on, until the setting changes.  Points in the service read the setting from the server's configuration
+ * (ALTER SYSTEM, then pg_reload_conf()).
  *
  *-------------------------------------------------------------------------
  */

@@ -3,9 +3,9 @@
  * gpusort.c
  *	  Where PostgreSQL loads gpusort.
  *
- * Preloaded, gpusort asks for shared memory, registers its service and hooks
- * into the planner.  Loaded into one session only (LOAD, or one of its SQL
- * functions), it does nothing but know its settings: there is no service.
+ * If preloaded, gpusort requests shared memory, registers its service and hooks into the planner.  If
+ * loaded into one session only (LOAD, or one of its SQL functions), it only defines its settings, as there
+ * is no service.
  *
  * Tests: tap/fault_not_available, regress/views
  *

@@ -27,7 +27,7 @@
 /* 16 TB: more than any device has, so that a wrong unit is noticed. */
 #define MAX_DEVICE_MEMORY_MB	(16 * 1024 * 1024)
 
-/* One chunk of any rows, with what ordering them takes: 3 MB were enough in all trials. */
+/* Memory of one chunk of any rows, and for ordering them.  3 MB were enough in all trials. */
 #define LEAST_ROLE_MEMORY_KB	4096
 
 #define MIN_STAGING_MEMORY_MB	8
@@ -57,7 +57,9 @@ bool		gs_guc_force = false;
 bool		gs_guc_sorts_only = false;
 bool		gs_guc_check_order = false;
 
-/* The hidden ones are a boolean setting's other words, as in PostgreSQL's own enums that were booleans. */
+/*
+ * Hidden entries are other words of boolean settings, as in PostgreSQL's own enums that once were booleans.
+ */
 static const struct config_enum_entry enabled_choices[] = {
 	{"off", GS_ENABLED_OFF, false},
 	{"maintenance", GS_ENABLED_MAINTENANCE, false},
@@ -88,7 +90,10 @@ static const struct config_enum_entry device_choices[] = {
 static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
 #endif
 
-/* Users switch gpusort off if an order is wrong: plans of prepared statements and PL/pgSQL go as well. */
+/*
+ * Users switch gpusort off if an order is wrong.  So cached plans of prepared statements and PL/pgSQL are
+ * dropped, too.
+ */
 static void
 assign_enabled(int newval, void *extra)
 {
@@ -96,7 +101,7 @@ assign_enabled(int newval, void *extra)
 		ResetPlanCache();
 }
 
-/* Is it the number of a device, or has it the form of a UUID? */
+/* Is the item the number of a device, or of the form of a UUID? */
 static bool
 names_device(const char *item)
 {
@@ -116,7 +121,7 @@ names_device(const char *item)
 	return *form == '\0' && *item == '\0';
 }
 
-/* To a reload -1 means what the server's start has decided, so that it changes nothing. */
+/* At a reload, -1 means the size chosen at the server's start, so it changes nothing. */
 static bool
 check_staging_memory(int *newval, void **extra, GucSource source)
 {
@@ -155,7 +160,9 @@ check_devices(char **newval, void **extra, GucSource source)
 	return good;
 }
 
-/* Said where it is set; with an error, roles would have no limit in place of one that is too small. */
+/*
+ * Warns when the value is set.  After an error, roles would have no limit instead of one that is too small.
+ */
 static bool
 check_role_memory(int *newval, void **extra, GucSource source)
 {
@@ -296,8 +303,8 @@ gs_guc_define(bool preloading)
 	gs_fault_define_setting();
 
 	/*
-	 * Where gpusort is not preloaded its server settings may stand in the
-	 * configuration all the same: let them be, without a warning.
+	 * If gpusort is not preloaded, its server settings may still be in the configuration.  They cause no
+	 * warning.
 	 */
 	if (preloading)
 	{

@@ -18,7 +18,7 @@ typedef enum GsEnabled
 	GS_ENABLED_ON
 } GsEnabled;
 
-/* gpusort.staging_memory, where the machine decides. */
+/* The value of gpusort.staging_memory with which the machine decides. */
 #define GS_STAGING_BY_MACHINE	(-1)
 
 typedef enum GsDeviceChoice
@@ -54,13 +54,13 @@ extern double gs_guc_fetch_row_cost;
 /* for developers */
 extern int	gs_guc_engine;		/* a GsEngine */
 extern bool gs_guc_force;
-extern bool gs_guc_sorts_only;	/* no nodes of ours above sorts */
+extern bool gs_guc_sorts_only;	/* only sorts, and no other nodes of gpusort */
 extern bool gs_guc_check_order; /* compare all neighbours, not a sample */
 
-/* How many devices gpusort.devices names; 0: it does not. */
+/* Returns the number of devices in gpusort.devices; 0: the list is empty. */
 extern int	gs_guc_count_devices(void);
 
-/* preloading: whether the settings of server start can still be defined */
+/* preloading: settings of the server's start can still be defined */
 extern void gs_guc_define(bool preloading);
 
 #endif							/* GS_GUC_H */

@@ -20,13 +20,13 @@ typedef enum GsCounter
 	GS_COUNT_ROWS,				/* rows sorted */
 	GS_COUNT_BYTES,				/* bytes of rows and keys sent to the device */
 	GS_COUNT_SPILLED_SORTS,		/* sorts that wrote temporary files */
-	GS_COUNT_TEMP_BYTES,		/* that they wrote */
+	GS_COUNT_TEMP_BYTES,		/* bytes of these files */
 	GS_COUNT_LIMITED_SORTS,		/* sorts that gpusort.role_memory held up, or had written out */
 	GS_COUNT_ARRAYS,			/* arrays sorted by GpuArraySort */
-	GS_COUNT_DEVICE_ARRAYS,		/* of them: on the device */
-	GS_COUNT_STAGING_WAIT_US,	/* that sessions waited for staging memory ... */
-	GS_COUNT_SORT_WAIT_US,		/* ... for the device to sort ... */
-	GS_COUNT_FETCH_WAIT_US,		/* ... and for sorted rows */
+	GS_COUNT_DEVICE_ARRAYS,		/* of these: on the device */
+	GS_COUNT_STAGING_WAIT_US,	/* time that sessions waited for staging memory */
+	GS_COUNT_SORT_WAIT_US,		/* time that they waited for the device to sort */
+	GS_COUNT_FETCH_WAIT_US,		/* time that they waited for sorted rows */
 	GS_COUNT_COUNTERS
 } GsCounter;
 
@@ -73,8 +73,8 @@ typedef enum GsRefusal
 } GsRefusal;
 
 /*
- * Sorts of a kind are counted by how many rows they had, up to 10,000, 100,000 and so on, and by
- * how many milliseconds they took, up to 1, 2, 4 and so on; the last class has no bound.
+ * Sorts of a kind are counted by classes of rows, up to 10,000, 100,000 and so on, and by classes of
+ * milliseconds, up to 1, 2, 4 and so on.  The last class has no bound.
  */
 #define GS_ROW_CLASSES	6
 #define GS_TIME_CLASSES	24
@@ -82,7 +82,7 @@ typedef enum GsRefusal
 typedef struct GsTimes
 {
 	pg_atomic_uint64 sorts;
-	pg_atomic_uint64 ns;		/* that they took together: small ones take less than a microsecond */
+	pg_atomic_uint64 ns;		/* total time; small sorts take less than a microsecond */
 } GsTimes;
 
 /* Nothing but atomics. */
@@ -95,7 +95,7 @@ typedef struct GsStatsShared
 	pg_atomic_uint64 reset_time;	/* a TimestampTz */
 } GsStatsShared;
 
-/* NULL where gpusort is not preloaded; the counting functions accept that. */
+/* NULL: gpusort is not preloaded; the counting functions accept that. */
 extern GsStatsShared *gs_stats;
 
 extern void gs_stats_shmem_request(void);
@@ -104,12 +104,15 @@ extern void gs_stats_reset(void);
 
 extern void gs_stats_count(GsCounter counter, uint64 n);
 
-/* A sort of so many rows, and how long it took until its first row could be returned, or all was written. */
+/*
+ * Counts a sort, with its rows and the time until its first row could be returned, or everything was
+ * written.
+ */
 extern void gs_stats_sort(GsSortKind kind, uint64 rows, double ms);
 extern void gs_stats_fallback(GsFallback reason);
 extern void gs_stats_refusal(GsRefusal reason);
 
-/* How many sorts of a kind there were. */
+/* Returns the number of sorts of a kind. */
 extern uint64 gs_stats_sorts(GsSortKind kind);
 
 /* The bounds of classes, inclusive; 0: none. */
@@ -121,7 +124,7 @@ extern const char *gs_sort_kind_name(GsSortKind kind);
 extern const char *gs_fallback_name(GsFallback reason);
 extern const char *gs_refusal_name(GsRefusal reason);
 
-/* The milliseconds since a moment, which becomes now. */
+/* Returns the milliseconds since a moment, and sets it to now. */
 static inline double
 gs_stats_lap_ms(instr_time *since)
 {

@@ -19,8 +19,8 @@
  * are.  For a descending order sign is -1, which with the bias makes the
  * complement.  Every step can be undone: an element gets its own bits back.
  *
- * A multiplication by sign takes the place of an exclusive or, because the
- * processor multiplies and compares in different units, side by side.
+ * A multiplication by sign replaces an exclusive or, because the processor multiplies and compares in
+ * different units, side by side.
  *
  * Elements of 16 bytes are in the order of memcmp(): they are read as big-endian
  * numbers, and complemented for a descending order.
@@ -85,7 +85,7 @@ __host__ __device__ constexpr Code highest_code()
     return ~Code{0};
 }
 
-// Calls f with a code of the type that such elements have.
+// Calls f with a code of the type of such elements.
 template <typename F>
 auto with_code(GsElem elem, F f)
 {

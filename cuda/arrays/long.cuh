@@ -3,9 +3,8 @@
  * long.cuh
  *	  Arrays that do not fit on chip: CUB sorts their codes.
  *
- * The codes of all long arrays go to a buffer, each to the place that its element has
- * in the data.  CUB sorts them array by array, a block for each, and they are written
- * back.
+ * The codes of all long arrays are written to a buffer, each at its element's place in the data.  CUB sorts
+ * them, with a block for each array, and they are written back.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +19,7 @@
 namespace gpusort
 {
 
-// Where an array's codes begin in the buffer, or end.
+// The begin or the end of an array's codes in the buffer.
 struct CodePlace
 {
   u32 elem_bytes;

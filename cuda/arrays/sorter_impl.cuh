@@ -3,9 +3,8 @@
  * sorter_impl.cuh
  *	  From the spans of arrays to lists of classes, and the sorting of all classes.
  *
- * Where all arrays are of one class, the spans are its list.  Otherwise blocks copy
- * the spans to a list for each class.  A block's spans stay together, so that
- * neighbours on a list are near each other in memory.
+ * If all arrays are of one class, the spans are its list.  Otherwise blocks copy the spans to a list for
+ * each class.  A block's spans stay together, so that neighbours on a list are near each other in memory.
  *
  *-------------------------------------------------------------------------
  */

@@ -43,9 +43,8 @@ inline u32 device_attribute(cudaDeviceAttr attribute)
   return static_cast<u32>(value);
 }
 
-// Places arrays one after the other in an allocation.  Without an allocation it
-// only adds up sizes, so that one function both lays out a workspace and
-// computes its size.
+// Places arrays one behind the other in an allocation.  Without an allocation it only adds up sizes, so
+// that one function both lays out a workspace and computes its size.
 class TempStorage
 {
 public:
@@ -90,9 +89,8 @@ __device__ __forceinline__ u64 swap_bytes(u64 word)
   return (static_cast<u64>(__byte_perm(low, 0, 0x0123)) << 32) | __byte_perm(high, 0, 0x0123);
 }
 
-// The next 8 bytes of a key with `left` bytes left, at an address of any
-// alignment: the first byte highest, zeros after the last one.  Reads only aligned
-// words that hold one of these bytes.
+// Returns the next 8 bytes of a key with `left` bytes left, at an address of any alignment: the first byte
+// highest, zeros after the last one.  Reads only aligned words that hold one of these bytes.
 __device__ __forceinline__ u64 load_word(u64 address, u32 left)
 {
   if (left == 0)
@@ -111,7 +109,7 @@ __device__ __forceinline__ u64 load_word(u64 address, u32 left)
   return word;
 }
 
-// The bytes before the first one in which two words differ.
+// Returns the number of bytes before the first one in which two words differ.
 __device__ __forceinline__ u32 equal_bytes(u64 diff)
 {
   return static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8;

@@ -42,8 +42,8 @@ struct Failure
   throw failure;
 }
 
-// Few errors leave the context usable: those of a call that was refused.  After any
-// other one this process can do nothing more with the device.
+// Only errors of refused calls leave the context usable.  After any other error this process cannot use the
+// device any more.
 inline GsStatus status_of(cudaError_t code)
 {
   switch (code)
@@ -89,7 +89,7 @@ inline GsStatus status_of(cudaError_t code)
       ::gpusort::fail_cuda(gs_code_, __FILE__, __LINE__);                                                    \
   } while (0)
 
-// Checks a kernel launch: stands after each of them.
+// Checks a kernel launch.  It follows each launch.
 #define GS_CUDA_LAUNCHED() GS_CUDA_TRY(cudaGetLastError())
 
 } // namespace gpusort

@@ -38,7 +38,7 @@ private:
   cudaStream_t handle = nullptr;
 };
 
-// An event that has a time and that a thread can sleep on.
+// An event with a time, for which a thread can sleep.
 class Event
 {
 public:
@@ -139,7 +139,7 @@ private:
 class PinnedBuffer
 {
 public:
-  // So many bytes, whose contents are not those of before.
+  // Returns memory of this many bytes.  Its former contents are lost.
   char *get(size_t bytes)
   {
     if (bytes > size)

@@ -24,10 +24,9 @@ struct SideStreams
   UntimedEvent events[count];
 };
 
-// Lets the side streams take part in the work of a stream for a scope.  Their work
-// comes after what the stream was given before the scope, and before what it is
-// given after it, such as the freeing of memory that they use.  That also holds
-// where an exception leaves the scope.
+// Lets the side streams share a stream's work for a scope.  Their work begins after the stream's work from
+// before the scope, and ends before its work from after the scope, such as freeing memory that they use.
+// That also holds if an exception leaves the scope.
 class Fork
 {
 public:
@@ -74,8 +73,8 @@ private:
   u32 joined = 0;
 };
 
-// Pinned host memory for the counts that an engine's kernels tell the host.  Each
-// engine has its own struct for them.
+// Pinned host memory for the counts that an engine's kernels return to the host.  Each engine has its own
+// struct for them.
 struct alignas(16) CountsMemory
 {
   char bytes[64];

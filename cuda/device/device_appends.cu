@@ -57,7 +57,7 @@ u64 work_bytes_for(const GsDeviceSort *sort, const SortTotals &totals)
                   min_output_bytes(sort, totals.n_rows));
 }
 
-// Throws where the device's memory is the machine's, and the machine has too little left for others.
+// Throws if the device's memory is the machine's, and the machine has too little left for others.
 void check_machine(GsDevice *device, u64 bytes)
 {
   u64 total = device->info.memory_total;
@@ -135,7 +135,7 @@ char *place_image(GsDeviceSort *sort, const Request &request, u64 bytes, cudaStr
     slab = room = next_slab_bytes(sort, min_slab);
   }
 
-  // The caller may have said how much may be taken ahead.
+  // The caller may limit the memory that is taken ahead.
   u64 count = sort->spec.spare_bytes > 0 ? 1 : room / bytes;
 
   if (!reserve_for(sort, request, slab, count))
@@ -283,7 +283,7 @@ void finish_batch(AppendBatch *batch)
   }
 }
 
-// Frees the memory of closed sorts, and what is cached where the caller wants that.
+// Frees the memory of closed sorts, and cached memory if the caller wants that.
 void tidy_memory(GsDevice *device)
 {
   Failure ignored;

@@ -89,7 +89,7 @@ void select_device(int ordinal)
   check_device_code();
 }
 
-// The limit that `bytes` stand for.  A machine needs some of its memory for all else.
+// Returns the limit for which `bytes` stand.  A machine needs some of its memory for everything else.
 u64 limit_for(const GsDevice *device, uint64_t bytes)
 {
   u64 total = device->info.memory_total;
@@ -184,7 +184,8 @@ void discard_memory(GsDeviceSort *sort)
   sort->device->memory->discard(memory);
 }
 
-// Counts a sort less of a table's copy.  Behind the last one a thread of the device frees the copy.
+// Notes that a sort no longer uses a table's copy.  After the last sort, a thread of the device frees the
+// copy.
 void release_table(GsDevice *device, const GsTextTable *copy)
 {
   auto table = std::find_if(device->tables.begin(), device->tables.end(),
@@ -262,7 +263,7 @@ void cuda_set_memory_limit(GsDevice *device, uint64_t bytes)
   cuda_trim(device); // more may be cached than the limit allows now
 }
 
-// Throws where a sort cannot be opened.
+// Throws if a sort cannot be opened.
 void check_spec(const GsSortSpec &spec)
 {
   u32 chunk_bytes = spec.chunk_bytes;
@@ -276,7 +277,7 @@ void check_spec(const GsSortSpec &spec)
     fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec.engine));
 }
 
-// The device's copy of a table, for a sort more.
+// Returns the device's copy of a table, for another sort.
 const GsTextTable *copy_table(GsDevice *device, const GsTextTable *table)
 {
   for (TableCopy &known : device->tables)

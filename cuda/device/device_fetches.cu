@@ -106,7 +106,7 @@ void give_up(FetchLane *lane)
   (void)cudaGetLastError();
 }
 
-// Adds a fetch to a batch; what it copies is gathered.
+// Adds a fetch to a batch, and queues its gathering.
 void add_fetch(FetchBatch *batch, const Request &request, FetchLane *lane)
 {
   Fetch &fetch = batch->fetches[batch->n_fetches++];
@@ -118,7 +118,7 @@ void add_fetch(FetchBatch *batch, const Request &request, FetchLane *lane)
     give_up(lane);
 }
 
-// May a batch have this request, too?  Each fetch of a page needs a buffer.
+// May a batch also take this request?  Each fetch of a page needs a buffer.
 bool is_wanted(const FetchBatch *batch, const Request &request)
 {
   size_t pages = 0;
@@ -130,7 +130,7 @@ bool is_wanted(const FetchBatch *batch, const Request &request)
   return pages < request.sort->page_buffers.size();
 }
 
-// Copies what a batch has gathered, or will have.
+// Queues the copies of a batch, behind its gathering.
 void queue_copies(FetchBatch *batch, FetchLane *lane)
 {
   batch->gather_end.record(lane->gather_stream);

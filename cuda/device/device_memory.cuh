@@ -37,11 +37,11 @@ public:
   DeviceMemory(const DeviceMemory &) = delete;
   DeviceMemory &operator=(const DeviceMemory &) = delete;
 
-  // False where the cap would be passed; then nothing has changed.
+  // False: the cap would be exceeded, and nothing has changed.
   bool reserve(u64 bytes);
   void release(u64 bytes);
 
-  // Memory that the stream may use, and others after it.  Throws GS_NO_MEMORY.
+  // Returns memory that the stream may use, and other streams after it.  Throws GS_NO_MEMORY.
   void *allocate(u64 bytes, cudaStream_t stream);
   void free(void *memory, cudaStream_t stream);
 
@@ -50,7 +50,7 @@ public:
   void discard(const std::vector<void *> &memory);
   bool drain();
 
-  // Is more in use and cached than the cap?
+  // Does the memory in use and cached exceed the cap?
   bool passes_limit() const;
 
   // Gives cached memory back to the driver.

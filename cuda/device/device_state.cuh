@@ -118,7 +118,7 @@ struct SortTotals
   }
 };
 
-// A piece of device memory for images.
+// A piece of device memory that has images.
 struct Slab
 {
   char *base;
@@ -126,7 +126,7 @@ struct Slab
   u64 used;
 };
 
-// Where pages or keys are put together for the host.
+// Memory in which a page is gathered for the host.
 struct OutputBuffer
 {
   char *memory;
@@ -167,7 +167,7 @@ struct AppendLane
   uint64_t unwatched = 0; // of gs_host_may_reserve
 };
 
-// A page, an image or keys on their way out: the first front bytes and the last end bytes of what is copied.
+// A page or an image on its way out.  The first front bytes and the last end bytes are copied.
 struct Fetch
 {
   Request request;
@@ -180,7 +180,7 @@ struct Fetch
   u64 end;
 };
 
-// Fetches that are copied behind one another: of pages, and at most one of something else.
+// Fetches that are copied one behind the other: pages, and at most one image behind them.
 struct FetchBatch
 {
   static constexpr size_t max_fetches = 8;
@@ -208,7 +208,7 @@ struct FetchLane
   u64 n_finished = 0;
 };
 
-// A chunk of arrays that is being sorted, or whose sort could not be started.
+// A chunk of arrays that is being sorted, or that failed to start.
 struct ArraySlot
 {
   Request request;
@@ -296,7 +296,8 @@ struct GsDeviceSort
   std::vector<gpusort::OutputBuffer> page_buffers;
   size_t next_buffer = 0;
 
-  // Bytes of the device's limit, without those that a pending job reserves for itself.
+  // Returns the bytes of the device's limit that the sort holds, without those that a pending job reserves
+  // for itself.
   uint64_t memory_held() const
   {
     return slab_bytes + work_bytes;
@@ -322,11 +323,10 @@ constexpr std::chrono::microseconds spin_time(100);
 
 void check_not_lost(GsDevice *device);
 
-// Throws where the device is lost, the caller broke the protocol, or the sort was
-// cancelled.
+// Throws if the device is lost, the caller broke the protocol, or the sort was cancelled.
 void check_usable(const GsDeviceSort *sort, const Request &request);
 
-// Hands a job's outcome to the caller, to whom the sort then belongs again.
+// Hands a job's outcome to the caller.  The sort then belongs to the caller again.
 void end_request(const Request &request, const Failure &outcome);
 
 // The calls for another copy take as long as the link needs for this many bytes.
@@ -337,13 +337,13 @@ constexpr u64 max_copy_gap = u64{64} << 10;
 void copy_ends(char *to, u64 to_bytes, const char *from, u64 from_bytes, u64 front, u64 end,
                cudaMemcpyKind kind, cudaStream_t stream);
 
-// Device memory that the appends reserve for the result of a sort of n_rows rows.
+// Returns the device memory that the appends reserve for the result of a sort of n_rows rows.
 u64 min_output_bytes(const GsDeviceSort *sort, u64 n_rows);
 
 // Takes the buffers for the pages of a performed sort.
 void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream);
 
-// Runs f.  False where it throws; *failure then tells why.
+// Runs f.  False: f has thrown, and *failure tells why.
 template <typename F>
 bool guarded(Failure *failure, F f)
 {

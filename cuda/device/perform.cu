@@ -9,8 +9,8 @@
  * The host waits for the statistics of the rows, for the page table, and in between
  * once a round of those engines that need it.
  *
- * Where only some rows are kept, the order is cut down to them before any row is looked
- * at.  What follows has the rows kept alone.
+ * If only some rows are kept, the order is cut down to them before any row is read.  All later steps have
+ * the kept rows only.
  *
  *-------------------------------------------------------------------------
  */

@@ -46,7 +46,7 @@ struct Performer
   Pinned<CountsMemory> counts; // of the engine
   Pinned<RowStats> stats;
   Pinned<u32> number;
-  PinnedBuffer buffer; // for arrays on their way to the device and back
+  PinnedBuffer buffer; // for arrays that are copied to the device and back
 
   // Waits until the stream has done all of its work.
   void wait()
@@ -63,7 +63,7 @@ struct Performer
   }
 };
 
-// The most device memory that perform() takes at a time, in either format; the rows_bytes() of it stay
+// Returns the most device memory that perform() takes at a time, in either format.  rows_bytes() of it stay
 // taken.  data_bytes are the bytes of rows and keys in all chunks.
 u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 data_bytes, u32 chunk_bytes);
 u64 rows_bytes(u64 n_rows);

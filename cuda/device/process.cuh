@@ -23,13 +23,13 @@
 namespace gpusort
 {
 
-// Throws where there is none.
+// Throws if there is none.
 int count_devices();
 
-// As nvidia-smi writes it.
+// Returns the UUID as nvidia-smi writes it.
 std::string uuid_of(const cudaDeviceProp &properties);
 
-// The device that has this UUID; -1: none has.
+// Returns the device with this UUID; -1: there is none.
 int find_device(const char *uuid);
 
 // A device's claim that pinned memory stays pinned.
@@ -42,7 +42,7 @@ public:
   PinClaim &operator=(const PinClaim &) = delete;
 };
 
-// Pins memory with the current device; nothing happens where it is pinned already.
+// Pins memory with the current device, unless it is pinned already.
 void pin_memory(void *memory, size_t bytes);
 
 } // namespace gpusort

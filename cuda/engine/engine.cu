@@ -3,10 +3,10 @@
  * engine.cu
  *	  The choice of the engine that orders the rows of a sort, or sorts arrays.
  *
- * There are two engines of our own for rows: sort_fixed for the keys that it takes, and
- * sort_string for all others; sort_arrays is that for arrays.  The engines in papers/ are
- * published algorithms, run if a caller names one of them and the build has them.  What such
- * an engine cannot order is left to our own, and the report then names ours.
+ * gpusort has two engines of its own for rows: sort_fixed for the keys that fit, and sort_string for all
+ * others.  sort_arrays is the engine for arrays.  The engines in papers/ are published algorithms, run if a
+ * caller names one of them and the build has them.  If such an engine cannot order the keys, our own does,
+ * and the report names that.
  *
  *-------------------------------------------------------------------------
  */

@@ -15,7 +15,7 @@ namespace gpusort
 
 constexpr u32 squeeze_steps = 6; // log2 of a word's bits
 
-// How to move the bits of a word that vary to its lower end.
+// How to move the varying bits of a word to its lower end.
 struct Squeeze
 {
   u64 mask;                 // the bits that vary
@@ -35,7 +35,7 @@ bool fixed_keys_fit(const RowStats &stats);
 
 SqueezedLayout squeezed_layout(const RowStats &stats);
 
-// Calls f with an integer of the type that such keys have.
+// Calls f with an integer of the type of such keys.
 template <typename F>
 void with_squeezed(const SqueezedLayout &layout, F f)
 {
@@ -57,7 +57,7 @@ void squeeze_keys(const OrderJob &job, const SqueezedLayout &layout, Key *keys, 
 template <typename Key>
 void mark_squeezed_ties(const Key *keys, u32 n_rows, u8 *tie, cudaStream_t stream);
 
-// The order of n_rows equal keys.
+// Writes the order of n_rows equal keys.
 void order_equal_keys(u32 n_rows, const KeyOrder &order, cudaStream_t stream);
 
 // The engine: bytes of workspace for any n_rows keys, and the sort of keys that fit, which returns a name for

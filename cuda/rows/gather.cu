@@ -202,8 +202,8 @@ __global__ void __launch_bounds__(threads) copy_rows(const RowRef *rows, u32 n, 
         row.page_offset | (row.info & GS_ENTRY_FLAGS);
 }
 
-// The next 8 bytes of a key with `left` bytes left: the first byte lowest,
-// zeros after the last one.
+// Returns the next 8 bytes of a key with `left` bytes left: the first byte lowest, zeros after the last
+// one.
 __device__ __forceinline__ u64 load_key_bytes(u64 address, u32 left)
 {
   return swap_bytes(load_word(address, left));

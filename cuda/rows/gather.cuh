@@ -38,8 +38,8 @@ struct PageInput
 
 u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes);
 
-// Gives rows their places in pages, and fills the table, by way of the buffer.  `memory` is
-// the workspace.  Waits for the stream.
+// Gives rows their places in pages, and fills the table.  The buffer is for the copy.  `memory` is the
+// workspace.  Waits for the stream.
 void layout_pages(const PageInput &input, void *memory, PinnedBuffer &buffer, PageTable *table,
                   cudaStream_t stream);
 

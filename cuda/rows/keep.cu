@@ -3,13 +3,12 @@
  * keep.cu
  *	  Cutting the order of the rows down to those that are kept.
  *
- * Engines tell which keys are equal, so that the first ones of equal keys are found by a flag
- * for each rank.  A group's rows are neighbours: a row is not among the first n if the row
- * n ranks before it is of its group.  Where those with equal keys stay together, the first
- * of these decides for all; a maximum scan finds its rank.  Only the keys of two rows are looked at
- * for each row, byte by byte, as groups mostly begin with a few short columns.
- * The distance from a first key to the next first key is the number of equal keys.  A first row that is
- * dropped by this number gets the same flag as the rows behind first ones.
+ * Engines tell which keys are equal, so a flag for each rank tells the first of equal keys.  A group's rows
+ * are neighbours: a row is not among the first n if the row n ranks before it belongs to its group.  If
+ * rows with equal keys stay together, the first of them decides for all, and a maximum scan finds its rank.
+ * Each row needs the keys of two rows only.  They are read byte by byte, as groups mostly begin with a few
+ * short columns.  The distance from a first key to the next first key is the number of equal keys.  A first
+ * row that is dropped by this number gets the same flag as the rows behind first ones.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +42,7 @@ struct IsFirst
 
 using FirstFlags = thrust::transform_iterator<IsFirst, const u8 *>;
 
-// The rank of a row that is the first one with its key, 0 of others.
+// The rank of a row that is the first one with its key; 0 for other rows.
 struct FirstRank
 {
   const u8 *tie;
@@ -58,7 +57,7 @@ using FirstRanks = thrust::transform_iterator<FirstRank, thrust::counting_iterat
 
 struct Workspace
 {
-  u32 *first_rank; // of each rank: that of the first row with its key; or, to count them, of each key
+  u32 *first_rank; // for each rank, the rank of the first row with its key; to count, for each key
   u8 *kept;        // of each rank
   u32 *top_keys;   // keys by the highest bit of their number of rows
   void *temp;
@@ -105,7 +104,7 @@ __device__ __forceinline__ u32 byte_at(u64 address)
   return __ldg(reinterpret_cast<const u8 *>(address));
 }
 
-// How many bytes of a key are the columns of its group.
+// Returns how many bytes of a key are the columns of its group.
 __device__ u32 group_bytes(const GsKeepGroup &group, const KeyRef &key)
 {
   u32 at = 0;
@@ -136,7 +135,7 @@ __device__ bool same_group(const GsKeepGroup &group, const KeyRef &a, const KeyR
   return bytes == group_bytes(group, b);
 }
 
-// first_rank is NULL where ties do not count.
+// first_rank NULL: ties do not matter.
 __global__ void __launch_bounds__(threads)
     mark_first_of_groups(__grid_constant__ const GsKeepGroup group, const KeyRef *keys, const u32 *row,
                          const u32 *first_rank, u32 n_rows, u8 *kept)
@@ -152,7 +151,7 @@ __global__ void __launch_bounds__(threads)
                !same_group(group, load_key(keys, row[place - group.first]), load_key(keys, row[place]));
 }
 
-// How many rows have the i-th key.
+// Returns how many rows have the i-th key.
 __device__ __forceinline__ u32 count_of(u64 i, const u32 *first_rank, u32 n_first, u32 n_rows)
 {
   return (i + 1 < n_first ? first_rank[i + 1] : n_rows) - first_rank[i];
@@ -182,7 +181,7 @@ __device__ u32 min_count_of_top(const u32 *top_keys, u64 top)
   return 1u << bit;
 }
 
-// Writes into the first row with each key how many rows have it, or drops it.
+// Writes into the first row with each key the number of rows that have it, or drops the row.
 __global__ void __launch_bounds__(threads)
     count_equal(__grid_constant__ const GsKeep keep, const ImageRef *images, const KeyRef *keys,
                 const KeyOrder order, u32 n_rows, const u32 *first_rank, const u32 *n_first,
@@ -255,7 +254,7 @@ void keep_some(const GsKeep &keep, const ImageRef *images, const OrderJob &job, 
       keep.group, job.keys, order.row, keep.group.ties ? workspace.first_rank : nullptr, n_rows,
       workspace.kept);
   GS_CUDA_LAUNCHED();
-  // of a group the first rows stay, so that each still has the row before it there
+  // the first rows of a group stay, so the row before each is still the same
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.row,
                                          static_cast<const u8 *>(workspace.kept), n_kept, n_rows, stream));
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.tie,

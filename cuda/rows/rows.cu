@@ -3,12 +3,11 @@
  * rows.cu
  *	  From chunk images in device memory to one array of keys.
  *
- * First the keys that records lack are made, of all chunks at once: one by one as they come
- * would cost each of them some calls of the driver, on the thread that all chunks go through.
- * A thread takes the tuple of a record apart twice: to find the length of its key, and to
- * write it.  Between the two a block sums the lengths, and takes as many bytes of the keys'
- * memory by one addition to a counter.  So keys of a chunk lie in no particular order.  How
- * tuples are taken apart is device/tuple_key.h's, for both devices.
+ * First the missing keys of all chunks are made at once.  Chunk by chunk would cost each of them some calls
+ * of the driver, on the thread that serves all chunks.  A thread takes the tuple of a record apart twice:
+ * to find the length of its key, and to write it.  Between the two a block sums the lengths, and takes as
+ * many bytes of the keys' memory by one addition to a counter.  So keys of a chunk are in no particular
+ * order.  device/tuple_key.h takes tuples apart, for both devices.
  *
  * Then one kernel reads every record once.  It checks that records stay inside of
  * their chunk, since all later kernels trust them, and collects the statistics that
@@ -42,7 +41,7 @@ constexpr u32 build_min_blocks = 4; // of a multiprocessor, in 64 registers a th
 // The longest shared prefix that is followed.
 constexpr u32 max_prefix = 1024;
 
-// How much of an image's memory for keys is taken.
+// The bytes used of an image's memory for keys.
 __device__ u32 *made_bytes(const ImageRef &image)
 {
   return reinterpret_cast<u32 *>(image.data + made_keys_begin(image)) - 4;
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(make_threads) make(Chunks chunks, GsTupleKeys 
   }
 }
 
-// Is there no byte outside of the chunk, and no limit of the sort broken?
+// Is the record inside of its chunk, and within the limits of the sort?
 __device__ bool record_is_valid(const GsRecord &record, const ImageRef &image, const Chunks &chunks)
 {
   u64 row_len = record.row_len & GS_LENGTH_MASK;
@@ -165,7 +164,7 @@ __global__ void init(Chunks chunks, RowStats *stats)
     *made_bytes(chunks.images[i]) = 0;
 }
 
-// A key without what else a KeyRef holds.
+// A key without the other field of a KeyRef.
 struct KeyBytes
 {
   u64 address;

@@ -16,7 +16,7 @@
 namespace gpusort
 {
 
-// The first words of keys, whose constant bytes need no sorting.
+// The number of first words of keys whose constant bits are found.
 constexpr u32 diff_words = 5;
 
 // A chunk in device memory: its data, and behind them, at a multiple of 16, its
@@ -99,7 +99,7 @@ struct KeyOrder
   u8 *tie;
 };
 
-// What an engine is asked for: the order of n_rows rows by their keys.
+// The job of an engine: to find the order of n_rows rows by their keys.
 struct OrderJob
 {
   const KeyRef *keys;
@@ -121,7 +121,7 @@ __host__ __device__ constexpr u32 entry_bytes(GsPageFormat format)
   return format == GS_FORMAT_CHUNKS ? sizeof(GsRecord) : sizeof(u32);
 }
 
-// Where the memory for keys that are made here begins, from the image's data.
+// Returns the offset, from the image's data, of the memory for keys that are made here.
 __host__ __device__ inline u32 made_keys_begin(const ImageRef &image)
 {
   return static_cast<u32>(image.first_record - image.data + sizeof(GsRecord) + 16);
@@ -132,14 +132,14 @@ inline u64 image_bytes(u32 data_bytes, u32 n_records)
   return align_up<u64>(data_bytes, 16) + static_cast<u64>(n_records) * sizeof(GsRecord);
 }
 
-// What an image with key_bytes takes behind its records, a multiple of 16: a counter, and the
-// keys, which are read in words that may end behind the last one.
+// Returns the bytes of an image with key_bytes behind its records, a multiple of 16: a counter, and the
+// keys.  Keys are read in words, and the last word may end behind the last key.
 inline u64 made_keys_bytes(u32 key_bytes)
 {
   return key_bytes == 0 ? 0 : 16 + align_up<u64>(u64{key_bytes} + 8, 16);
 }
 
-// Throws where this build has no code for the current device.
+// Throws if this build has no code for the current device.
 void check_device_code();
 
 // Makes the keys of records that have GS_KEY_MISSING, then fills keys[0 .. n_rows) and *stats, both in

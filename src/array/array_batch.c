@@ -3,26 +3,22 @@
  * array_batch.c
  *	  Sorting the arrays of many rows on the device (array_batch.h).
  *
- * An array is copied once: whole, with its header, to the place in a chunk
- * where its elements are sorted and where the row that it belongs to finds it
- * afterwards.  Out-of-line values that are not compressed are read from their
- * TOAST table straight into the chunk.  The device is told of the elements
- * only; an array's NULLs are bits in its header, put where they belong when
- * it is copied.
+ * An array is copied once, with its header, to a place in a chunk.  Its elements are sorted there, and the
+ * row that it belongs to finds it there afterwards.  Out-of-line values that are not compressed are read
+ * from their TOAST table straight into the chunk.  The device gets the elements only.  NULLs are bits in an
+ * array's header, and are put in their places when the array is copied.
  *
  *		chunk:	| header | elements | header | elements | ...	<- records |
  *
  * Memory
- *	  Each call has a session of the service, and a chunk of staging memory in each
- *	  batch that goes to the device.  What is not in a chunk is in the batch's
- *	  context: all arrays, while they are few or there is no device.  A batch that
- *	  has more than work_mem there is full.  A session is promised two chunks;
- *	  further batches wait until others have ended.
+ *	  Each call has a session of the service, and a chunk of staging memory in each batch that goes to the
+ *	  device.  Everything else is in the batch's context: all arrays, while they are few or there is no
+ *	  device.  A batch with more than work_mem there is full.  A session is promised two chunks; further
+ *	  batches wait until others have ended.
  *
  * Nothing is lost
- *	  The device sorts in place, and a chunk that it did not sort comes back with
- *	  each array sorted or as it was: it is then sorted here.  Only where the
- *	  device itself fails while it writes a chunk is there no way on but an
+ *	  The device sorts in place.  In a chunk that it did not sort, each array is sorted or as it was, so
+ *	  this process sorts it.  Only if the device fails while it writes a chunk, the query ends with an
  *	  error.
  *
  * Tests: regress/arrays_plans, tap/arrays_faults
@@ -42,17 +38,17 @@
 #include "guc.h"
 #include "host/host_arrays.h"
 
-/* One of the calls that each row has an array for. */
+/* A call of gpu_sort_array().  Each row has an array for each call. */
 typedef struct Call
 {
 	const GsArrayCall *spec;
 	GsElem		elem;
 	uint32		elem_bytes;
 	GsClient   *client;			/* NULL: no session yet */
-	GsArraySorter *sorter;		/* for what the device does not do; NULL: none yet */
+	GsArraySorter *sorter;		/* for arrays that the device does not sort; NULL: none yet */
 	Oid			sorter_type;
 	GsToastReader *toast;		/* NULL: not needed yet */
-	Size		bytes;			/* of the array in work, plain */
+	Size		bytes;			/* of the array in work, uncompressed and in line */
 } Call;
 
 /* A call's chunk of staging memory in a batch. */
@@ -69,15 +65,15 @@ struct GsArrayBatch
 	GsArrayStream *stream;
 	bool		on_device;		/* it has chunks */
 	uint64		rows;
-	uint64		arrays;			/* sorted otherwise than by the chunks */
-	MemoryContext context;		/* of the batch and the arrays that are in no chunk */
+	uint64		arrays;			/* sorted in no chunk */
+	MemoryContext context;		/* has the batch, and the arrays in no chunk */
 	BatchChunk	chunks[FLEXIBLE_ARRAY_MEMBER];	/* one a call */
 };
 
 struct GsArrayStream
 {
 	MemoryContext context;
-	bool		off;			/* the device is not to be had any more */
+	bool		off;			/* the device is not used any more */
 	uint64		elements;		/* seen so far */
 	int			n_open;			/* batches begun and not ended */
 	MemoryContext scratch;		/* of one call */
@@ -127,7 +123,7 @@ note_fallback(GsArrayStream *stream, GsFallback reason)
  * Batches
  */
 
-/* They are opened for the first batch that wants them, so none is in use. */
+/* Sessions are opened for the first batch that goes to the device, so none is in use. */
 static void
 close_sessions(GsArrayStream *stream)
 {
@@ -139,7 +135,7 @@ close_sessions(GsArrayStream *stream)
 	}
 }
 
-/* Sessions for all calls; where there is one missing false, and none is kept. */
+/* Opens sessions for all calls.  False: one could not be opened, and none is kept. */
 static bool
 open_sessions(GsArrayStream *stream)
 {
@@ -166,7 +162,7 @@ open_sessions(GsArrayStream *stream)
 	return true;
 }
 
-/* Staging memory for all calls of a batch, or none at all. */
+/* Takes staging memory for all calls of a batch, or none. */
 static bool
 take_chunks(GsArrayBatch *batch)
 {
@@ -210,7 +206,7 @@ gs_array_batch_begin(GsArrayStream *stream, bool may_use_device)
 			return NULL;
 		}
 
-		/* what is promised is there, unless the service is gone */
+		/* promised chunks are there, unless the service is gone */
 		note_fallback(stream, GS_FALLBACK_LOST);
 		stream->off = true;
 		batch->on_device = false;
@@ -257,7 +253,7 @@ fetch_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct var
 	return gs_toast_read(call->toast, &pointer, dst);
 }
 
-/* Write an array to a place that has room for call->bytes. */
+/* Writes an array to a place that has room for call->bytes. */
 static void
 write_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct varlena *dst)
 {
@@ -282,7 +278,7 @@ write_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct var
 	}
 }
 
-/* Sort an array here; the result lives as long as the batch. */
+/* Sorts an array in this process.  The result lives as long as the batch. */
 static ArrayType *
 sort_beside(GsArrayBatch *batch, Call *call, ArrayType *array, bool in_place)
 {
@@ -305,7 +301,7 @@ sort_beside(GsArrayBatch *batch, Call *call, ArrayType *array, bool in_place)
 	return array;
 }
 
-/* An array that no chunk has room for. */
+/* Copies and sorts an array for which no chunk has room. */
 static ArrayType *
 put_beside(GsArrayBatch *batch, Call *call, struct varlena *array)
 {
@@ -315,10 +311,7 @@ put_beside(GsArrayBatch *batch, Call *call, struct varlena *array)
 	return gs_array_is_trivial(copy) ? copy : sort_beside(batch, call, copy, true);
 }
 
-/*
- * Write an array into its call's chunk and describe its elements.  The caller
- * has made sure that there is room.
- */
+/* Writes an array into its call's chunk, which has room, and describes its elements. */
 static ArrayType *
 put_into_chunk(GsArrayBatch *batch, Call *call, BatchChunk *chunk, struct varlena *array)
 {
@@ -340,7 +333,7 @@ put_into_chunk(GsArrayBatch *batch, Call *call, BatchChunk *chunk, struct varlen
 	if (ARR_HASNULL(copy))
 		n = gs_array_place_nulls(copy, spec->nulls_first);
 
-	/* a device may do anything with a record that is wrong */
+	/* a device may do anything with a wrong record */
 	if (unlikely(ARR_DATA_OFFSET(copy) % MAXIMUM_ALIGNOF != 0 ||
 				 ARR_DATA_OFFSET(copy) + (uint64) n * call->elem_bytes > call->bytes))
 		ereport(ERROR,
@@ -357,7 +350,7 @@ put_into_chunk(GsArrayBatch *batch, Call *call, BatchChunk *chunk, struct varlen
 	return copy;
 }
 
-/* Has a chunk room for an array of so many bytes? */
+/* Does a chunk have room for an array of this size? */
 static inline bool
 has_room(const BatchChunk *chunk, Size bytes)
 {
@@ -395,7 +388,7 @@ gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, 
 	return true;
 }
 
-/* Sort a chunk's arrays in this process. */
+/* Sorts a chunk's arrays in this process. */
 static void
 sort_chunk(GsArrayStream *stream, const Call *call, const BatchChunk *chunk)
 {

@@ -25,11 +25,10 @@
 #include "array/array_sort.h"
 #include "stats.h"
 
-/* What a call of gpu_sort_array() asks for, the same for every row. */
+/* The arguments of a call of gpu_sort_array(), the same for every row. */
 typedef struct GsArrayCall
 {
-	Oid			element_type;	/* one that devices know; a row's array may
-								 * have another in its header */
+	Oid			element_type;	/* known to devices; a row's array may have another one in its header */
 	Oid			collation;
 	bool		descending;
 	bool		nulls_first;
@@ -38,7 +37,7 @@ typedef struct GsArrayCall
 /* What a stream did, for EXPLAIN. */
 typedef struct GsArrayReport
 {
-	uint64		arrays;			/* sorted, in all ways */
+	uint64		arrays;			/* sorted on the device or not */
 	uint64		device_arrays;
 	uint64		batches;
 	uint64		device_batches;
@@ -56,19 +55,19 @@ typedef struct GsArrayBatch GsArrayBatch;
 extern GsArrayStream *gs_array_stream_begin(int n_calls, const GsArrayCall *calls);
 
 /*
- * may_use_device: it will not be a few rows only.  NULL: there is no memory for
- * one more batch until one has ended; never where none is under way.
+ * Begins a batch.  may_use_device: more than a few rows are expected.  NULL: there is no memory for another
+ * batch until one has ended.  Never NULL if no batch is under way.
  */
 extern GsArrayBatch *gs_array_batch_begin(GsArrayStream *stream, bool may_use_device);
 
 /*
- * Add a row's arrays, one for each call; sorted[i] will be the result.  NULLs
- * are passed on.  False: the batch is full, and the row not in it.
+ * Adds a row's arrays, one for each call.  sorted[i] will be the result.  NULLs are skipped.  False: the
+ * batch is full, and does not have the row.
  */
 extern bool gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls,
 							   Datum *sorted);
 
-/* Is the batch going to the device? */
+/* Does the batch go to the device? */
 extern bool gs_array_batch_on_device(const GsArrayBatch *batch);
 
 extern void gs_array_batch_submit(GsArrayBatch *batch);
@@ -77,7 +76,7 @@ extern void gs_array_batch_end(GsArrayBatch *batch);
 
 extern void gs_array_report_add(GsArrayReport *total, const GsArrayReport *report);
 
-/* What the stream did so far is added to *report. */
+/* Adds what the stream has done so far to *report. */
 extern void gs_array_stream_report(const GsArrayStream *stream, GsArrayReport *report);
 extern void gs_array_stream_end(GsArrayStream *stream);
 

@@ -36,19 +36,19 @@
 #include "host/host_arrays.h"
 #include "key/key_types.h"
 
-/* One order of values: that of the elements, or of slices. */
+/* An order of values: of the elements, or of slices. */
 typedef struct ValueOrder
 {
 	Oid			type;			/* InvalidOid: not set up yet */
 	Oid			sort_operator;
 	SortSupportData ssup;
 	int64		converted;		/* abbreviated keys made so far */
-	int64		next_check;		/* when to ask whether they are any good */
+	int64		next_check;		/* the number of keys at which to check whether they are useful */
 } ValueOrder;
 
 struct GsArraySorter
 {
-	MemoryContext context;		/* that the sorter lives in */
+	MemoryContext context;		/* of the sorter */
 	Oid			element_type;
 	Oid			collation;
 	bool		descending;
@@ -86,8 +86,8 @@ compare_items(const SortItem *a, const SortItem *b, SortSupport ssup)
 #include "lib/sort_template.h"
 
 /*
- * What a type's btree comparison does shows in the input type of its operator,
- * which is oid for regclass and the like, and the base type for domains.
+ * The input type of an operator tells what a type's btree comparison does.  It is oid for regclass and the
+ * like, and the base type for domains.
  */
 GsElem
 gs_array_elem(Oid element_type)
@@ -112,7 +112,7 @@ gs_array_sorter_create(Oid element_type, Oid collation, bool descending)
 	TypeCacheEntry *typentry = lookup_type_cache(element_type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
 	GsArraySorter *sorter;
 
-	/* the words of array_sort(), and of a comparison of arrays */
+	/* the message of array_sort(), and of a comparison of arrays */
 	if (!OidIsValid(typentry->lt_opr) || !OidIsValid(typentry->gt_opr))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -133,7 +133,7 @@ gs_array_sorter_create(Oid element_type, Oid collation, bool descending)
 	return sorter;
 }
 
-/* The order of elements, or of slices, and the type of either. */
+/* Returns the order of elements, or of slices. */
 static ValueOrder *
 order_of_values(GsArraySorter *sorter, bool slices)
 {
@@ -164,7 +164,7 @@ order_of_values(GsArraySorter *sorter, bool slices)
 	return order;
 }
 
-/* Stop making abbreviated keys, as tuplesort does where they tell too little. */
+/* Stops making abbreviated keys, as tuplesort does if they decide too little. */
 static void
 end_abbreviation(ValueOrder *order, SortItem *items, int n)
 {
@@ -200,7 +200,7 @@ sort_in_memory(ValueOrder *order, Datum *values, int n)
 	pfree(items);
 }
 
-/* The values returned are new ones where they are not passed by value. */
+/* Returns copies of values that are passed by reference. */
 static void
 sort_by_tuplesort(const GsArraySorter *sorter, const ValueOrder *order, Datum *values, int n)
 {
@@ -230,7 +230,7 @@ sort_values(const GsArraySorter *sorter, ValueOrder *order, Datum *values, int n
 		sort_by_tuplesort(sorter, order, values, n);
 }
 
-/* Sort an array of one dimension by comparing its elements. */
+/* Sorts an array of one dimension by comparing its elements. */
 static ArrayType *
 sort_elements(GsArraySorter *sorter, ArrayType *array, bool nulls_first)
 {
@@ -252,7 +252,7 @@ sort_elements(GsArraySorter *sorter, ArrayType *array, bool nulls_first)
 			values[i - n_nulls] = values[i];
 	}
 
-	/* now the others are in front, and NULLs are only counted */
+	/* now the other values are in front, and NULLs are only counted */
 	sort_values(sorter, order, values, n - n_nulls);
 	first = nulls_first ? n_nulls : 0;
 	if (nulls_first)
@@ -268,7 +268,7 @@ sort_elements(GsArraySorter *sorter, ArrayType *array, bool nulls_first)
 	return result;
 }
 
-/* Sort an array of several dimensions by its first one. */
+/* Sorts an array of several dimensions by its first dimension. */
 static ArrayType *
 sort_slices(GsArraySorter *sorter, ArrayType *array)
 {
@@ -342,7 +342,7 @@ check_interrupts(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Sort the values of an array of one dimension where they lie. */
+/* Sorts the values of an array of one dimension in place. */
 static void
 sort_bytes(const GsArraySorter *sorter, ArrayType *array, bool nulls_first)
 {

@@ -3,9 +3,8 @@
  * array_sort.h
  *	  Sorting the elements of one array, in the process that asks.
  *
- * The meaning is that of PostgreSQL 18's array_sort(): elements by the default
- * btree operator class of their type, NULLs first or last, the slices of an
- * array of several dimensions as arrays, lower bounds as they were.
+ * Sorts like PostgreSQL 18's array_sort(): elements by the default btree operator class of their type,
+ * NULLs first or last, the slices of an array of several dimensions as arrays.  Lower bounds stay.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,20 +17,19 @@
 typedef struct GsArraySorter GsArraySorter;
 
 /*
- * A sorter of arrays whose header names this element type, in
- * CurrentMemoryContext.  Fails where the type has no order.
+ * Makes a sorter of arrays whose header has this element type, in CurrentMemoryContext.  Raises an error if
+ * the type has no order.
  */
 extern GsArraySorter *gs_array_sorter_create(Oid element_type, Oid collation, bool descending);
 
 /*
- * Sort an array of the sorter's element type.  in_place: it is the caller's to
- * change; otherwise the result is new, in CurrentMemoryContext.  Either may be
- * returned.
+ * Sorts an array of the sorter's element type.  in_place: the array may be changed; otherwise the result is
+ * a copy in CurrentMemoryContext.  May return the array itself if sorting changes nothing.
  */
 extern ArrayType *gs_array_sort(GsArraySorter *sorter, ArrayType *array, bool nulls_first,
 								bool in_place);
 
-/* How devices know elements of this type; GS_ELEM_NONE: not at all. */
+/* The devices' kind of elements of this type; GS_ELEM_NONE: devices do not sort them. */
 extern GsElem gs_array_elem(Oid element_type);
 
 /* Could sorting change anything? */
@@ -42,9 +40,8 @@ gs_array_is_trivial(const ArrayType *array)
 }
 
 /*
- * Put the NULLs of an array of one dimension and elements of one width, which
- * has a bitmap, where they belong, and return how many other elements there
- * are: their values lie side by side and stay as they are.
+ * Puts the NULLs of an array in their places.  The array has one dimension, elements of one width, and a
+ * bitmap.  Returns the number of other elements.  Their values are next to each other, and do not move.
  */
 extern int	gs_array_place_nulls(ArrayType *array, bool nulls_first);
 

@@ -3,13 +3,11 @@
  * array_toast.c
  *	  Reading many out-of-line values of one TOAST table (array_toast.h).
  *
- * For each value PostgreSQL opens the TOAST table, finds and opens its valid
- * index, and begins a scan (heap_fetch_toast_slice()); with values of a few kB
- * that takes as long as reading them.  Here all of it stays open from value to
- * value, like the relations of a plan's scan, and only the scan begins anew.
+ * For each value PostgreSQL opens the TOAST table, finds and opens its valid index, and begins a scan
+ * (heap_fetch_toast_slice()).  For values of a few kB that takes as long as reading them.  Here everything
+ * stays open from value to value, like the relations of a plan's scan, and only the scan begins anew.
  *
- * The values are read by the snapshot that PostgreSQL reads them by, and the
- * chunks checked in the same way.
+ * Values are read under the snapshot that PostgreSQL uses, and chunks are checked in the same way.
  *
  * Tests: regress/arrays_plans
  *
@@ -84,7 +82,7 @@ open_table(GsToastReader *reader, Oid relid)
 	MemoryContextSwitchTo(old);
 }
 
-/* The number of the chunk in the slot, and where its data lies. */
+/* Returns the number of the chunk in the slot, and the place of its data. */
 static int32
 get_chunk(GsToastReader *reader, Oid value, char **data, int32 *bytes)
 {
@@ -108,7 +106,10 @@ get_chunk(GsToastReader *reader, Oid value, char **data, int32 *bytes)
 	return number;
 }
 
-/* dst NULL: only count them.  False, not an error: some are missing. */
+/*
+ * Reads the chunks of a value.  dst NULL: counts them, and returns false if some are missing, which
+ * otherwise is an error.
+ */
 static bool
 read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
 {

@@ -13,12 +13,12 @@
 struct varatt_external;
 typedef struct GsToastReader GsToastReader;
 
-/* A reader in CurrentMemoryContext; it opens tables as it comes to them. */
+/* Makes a reader in CurrentMemoryContext.  It opens a table at its first value. */
 extern GsToastReader *gs_toast_reader_create(void);
 
 /*
- * Read a value that is stored out of line and not compressed to dst.  NULL: only look whether all of it is
- * there, which is taken for granted of tables that are no heaps.
+ * Reads a value that is stored out of line and not compressed to dst.  dst NULL: only checks whether the
+ * whole value is there; assumes that for tables that are no heaps.
  */
 extern bool gs_toast_read(GsToastReader *reader, const struct varatt_external *pointer,
 						  struct varlena *dst);

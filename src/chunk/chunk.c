@@ -3,9 +3,8 @@
  * chunk.c
  *	  Writing tuples into chunks (chunk.h).
  *
- * Every row passes here on its way to the device, and this step costs most of
- * that way.  So a tuple is written once, straight into the chunk, with no palloc
- * and no intermediate copy.
+ * Every row passes here on its way to the device, and no other step of the feeding process takes as long.
+ * So a tuple is written once, straight into the chunk, without palloc() and without a copy in between.
  *
  * Tests: regress/page_feed, regress/large, regress/spill
  *
@@ -50,7 +49,7 @@ gs_chunk_copy(const GsChunkWriter *writer, char *memory, uint32 bytes)
 	memcpy(memory + bytes - records, writer->memory + writer->bytes - records, records);
 }
 
-/* Bytes that rows and keys may still take once one more record is described. */
+/* Returns the bytes left for rows and keys behind one more record. */
 static inline uint32
 room_left(const GsChunkWriter *writer)
 {
@@ -59,7 +58,10 @@ room_left(const GsChunkWriter *writer)
 	return taken < writer->bytes ? writer->bytes - taken : 0;
 }
 
-/* The bytes, or a few more, of a value of varying width in a key of the device; 0: it may not make it. */
+/*
+ * Returns the bytes, or a few more, of a value of varying width in a key of the device; 0: the device may
+ * be unable to make the key.
+ */
 static inline uint32
 varying_bytes(const GsChunkWriter *writer, int column, const char *data, uint32 len)
 {
@@ -68,16 +70,16 @@ varying_bytes(const GsChunkWriter *writer, int column, const char *data, uint32 
 
 	if (keys->columns[column].kind != GS_TUPLE_COLLATED)
 		return len + 1;
-	/* a damaged value may tell of more bytes than a row has */
+	/* a damaged value may tell more bytes than a row has */
 	bytes = likely(len <= GS_TUPLE_MAX_BYTES) ? gs_text_key_bound(keys->table, (const uint8 *) data, len) : 0;
 	return bytes == 0 || keys->columns[column].tail == GS_TUPLE_NO_TAIL ? bytes : bytes + len + 1;
 }
 
 /*
- * The bytes, or a few more, of the key that the device can make of a tuple; 0: it cannot, as a value of
- * the key's columns is compressed or out of line, or because a column before them holds a kind of pointer
- * that the device does not know, or the tuple is too large, or has other text than devices know.
- * values are not looked at where all keys have the same width.
+ * Returns the bytes, or a few more, of the key that the device makes of a tuple; 0: it cannot make the key.
+ * That is so if a value of the key's columns is compressed or out of line, if a column before them has a
+ * kind of pointer that the device does not know, if the tuple is too large, or if the device does not know
+ * the text.  values are not read if all keys have the same width.
  */
 static inline uint32
 missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
@@ -116,7 +118,7 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 
 			if (unlikely(VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value)))
 				return 0;
-			/* an index tuple may have a larger value in compressed form */
+			/* an index tuple may contain a larger value compressed */
 			if (index_tuples && unlikely(VARSIZE_ANY_EXHDR(value) > TOAST_INDEX_TARGET - VARHDRSZ))
 				return 0;
 			varying = varying_bytes(writer, i, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
@@ -125,13 +127,11 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 			bytes += varying;
 		}
 	}
-	/* collated keys are longer than text; a key that is cut off is the writer's */
+	/* collated keys are longer than text; the writer makes a key that is cut off */
 	return likely(bytes < GS_KEY_MAX) ? bytes : 0;
 }
 
-/*
- * Write the key of the row at row_off to key_off, behind all that is used, and describe the record.
- */
+/* Writes the key of the row at row_off to key_off, behind all used bytes, and describes the record. */
 static inline GsPut
 finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 			  const bool *isnull, uint32 row_off, uint32 row_bytes, uint32 row_flags,
@@ -152,8 +152,8 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 		return GS_PUT_NO_KEY;
 
 	/*
-	 * Keys of the longest length all count as inexact, so that keys which tie
-	 * are either all inexact or all exact.
+	 * All keys of the longest length count as inexact.  So keys that tie are either all inexact or all
+	 * exact.
 	 */
 	if (unlikely(key_len >= GS_KEY_MAX))
 		inexact = true;
@@ -172,7 +172,7 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	return GS_PUT_OK;
 }
 
-/* Describes the record of a row whose key the device makes.  The used bytes end at end. */
+/* Describes the record of a row whose key the device makes.  end: the end of the used bytes. */
 static inline void
 describe_missing(GsChunkWriter *writer, uint32 row_off, uint32 row_bytes, uint32 end, uint32 key_bytes)
 {
@@ -183,7 +183,7 @@ describe_missing(GsChunkWriter *writer, uint32 row_off, uint32 row_bytes, uint32
 	writer->missing += key_bytes;
 }
 
-/* Leave the key of a row that is a tuple to the device, if it can make it. */
+/* Leaves the key of a tuple to the device, if it can make it. */
 static inline bool
 leave_key(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 		  uint32 row_off, uint32 row_bytes, uint32 end)
@@ -196,7 +196,7 @@ leave_key(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values, con
 	return true;
 }
 
-/* Write the key of a row that is a tuple to key_off, or leave it to the device. */
+/* Writes the key of a tuple to key_off, or leaves it to the device. */
 static inline GsPut
 finish_tuple(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 			 const bool *isnull, uint32 row_off, uint32 row_bytes, uint32 key_off)
@@ -207,12 +207,12 @@ finish_tuple(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	return finish_record(writer, desc, values, isnull, row_off, row_bytes, 0, key_off);
 }
 
-/* The same with the key of a slot's columns, of the row at the end of what is used. */
+/* The same for the row at the end of the used bytes, with the key of a slot's columns. */
 static inline GsPut
 finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
 			uint32 row_bytes)
 {
-	/* if all keys have the same width, the values need not be looked at */
+	/* if all keys have the same width, the values need not be read */
 	if (writer->tuple_keys && desc->fixed_width > 0 &&
 		likely(leave_key(writer, desc, NULL, NULL, writer->used, row_bytes,
 						 writer->used + row_bytes)))
@@ -222,7 +222,7 @@ finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
 						writer->used + row_bytes);
 }
 
-/* Does a row of this size go in, with the shortest key? */
+/* Is there room for a row of this size, with the shortest key? */
 static inline GsPut
 check_row(const GsChunkWriter *writer, Size row_bytes)
 {
@@ -231,7 +231,7 @@ check_row(const GsChunkWriter *writer, Size row_bytes)
 	return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_PUT_FULL : GS_PUT_BIG;
 }
 
-/* Form a minimal tuple of any values, as heap_form_minimal_tuple() does. */
+/* Forms a minimal tuple of any values, as heap_form_minimal_tuple() does. */
 static GsPut
 form_by_postgres(const GsChunkWriter *writer, TupleDesc tupdesc, const Datum *values,
 				 const bool *isnull, uint32 header, bool hasnull)
@@ -249,7 +249,7 @@ form_by_postgres(const GsChunkWriter *writer, TupleDesc tupdesc, const Datum *va
 	return GS_PUT_OK;
 }
 
-/* Form a minimal tuple from values.  columns: of tupdesc, or NULL. */
+/* Forms a minimal tuple of values, and finishes its record.  columns: of tupdesc, or NULL. */
 static inline GsPut
 put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
 		   const GsFormColumn *columns, const Datum *values, const bool *isnull)
@@ -261,7 +261,7 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
 	bool		hasnull = false;
 	char	   *end = NULL;
 
-	/* a join may have more, which a tuple's header has no room for */
+	/* a join may have more columns than a tuple's header can count */
 	if (unlikely(natts > MaxTupleAttributeNumber))
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
@@ -300,7 +300,7 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
 						writer->used + tuple->t_len);
 }
 
-/* Write the length and padding that a minimal tuple has where a heap tuple has other fields. */
+/* Writes the length and the padding of a minimal tuple over the fields that a heap tuple has there. */
 static inline void
 set_tuple_length(MinimalTuple tuple, uint32 len)
 {
@@ -308,7 +308,7 @@ set_tuple_length(MinimalTuple tuple, uint32 len)
 	memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
 }
 
-/* Copy a heap tuple, like minimal_tuple_from_heap_tuple(). */
+/* Copies a heap tuple, like minimal_tuple_from_heap_tuple(). */
 static inline GsPut
 copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len)
 {
@@ -323,7 +323,7 @@ copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len)
 	return GS_PUT_OK;
 }
 
-/* Do the values of a slot's key columns end within its tuple?  Those of a damaged one may not. */
+/* Do the values of a slot's key columns end within its tuple?  In a damaged tuple they may not. */
 static bool
 keys_are_in_tuple(const GsKeyDesc *desc, TupleTableSlot *slot, const char *tuple, uint32 tuple_len)
 {
@@ -349,7 +349,7 @@ keys_are_in_tuple(const GsKeyDesc *desc, TupleTableSlot *slot, const char *tuple
 	return true;
 }
 
-/* A slot's tuple and key, copied from where the tuple lies if it is formed. */
+/* Writes a slot's tuple and key.  A tuple that is formed already is copied. */
 static inline GsPut
 put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 {
@@ -360,7 +360,7 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	{
 		HeapTuple	heap = ((HeapTupleTableSlot *) slot)->tuple;
 
-		/* a damaged line pointer may tell of fewer bytes than a header has */
+		/* a damaged line pointer may tell fewer bytes than a header has */
 		if (heap && likely(heap->t_len >= SizeofHeapTupleHeader))
 		{
 			if (unlikely(!keys_are_in_tuple(desc, slot, (char *) heap->t_data, heap->t_len)))
@@ -419,7 +419,10 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 	return row->bytes ? put_bytes(writer, desc, row) : put_slot(writer, desc, row->slot);
 }
 
-/* The bytes of the key that the device makes of a plain tuple (tuple_map.h) with this data; 0: it may not. */
+/*
+ * Returns the bytes of the key that the device makes of a plain tuple (tuple_map.h) with this data; 0: it
+ * may be unable to.
+ */
 static inline uint32
 plain_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const GsTupleMap *map, const char *data)
 {
@@ -443,7 +446,7 @@ plain_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const GsTupl
 	return likely(bytes < GS_KEY_MAX) ? bytes : 0;
 }
 
-/* Form a minimal tuple from a plain tuple's data, as put_values() does from values.  Returns its length. */
+/* Forms a minimal tuple of a plain tuple's data, as put_values() does of values.  Returns its length. */
 static inline uint32
 form_plain(const GsTupleMap *map, const char *data, char *row)
 {
@@ -470,7 +473,7 @@ form_plain(const GsTupleMap *map, const char *data, char *row)
 	return at - row;
 }
 
-/* Put a row whose values must be looked at.  If it is the table's tuple, it lies at row_off. */
+/* Puts a row whose values must be read.  If the row is the table's tuple, it is at row_off. */
 static pg_noinline GsPut
 put_read(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
 		 uint32 tuple_len, uint32 row_off, uint32 end)
@@ -488,7 +491,7 @@ put_read(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupl
 	return put;
 }
 
-/* Put a row of columns of a table's tuple. */
+/* Puts a row that has columns of a table's tuple. */
 static inline GsPut
 put_columns(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
 			uint32 tuple_len)
@@ -510,8 +513,8 @@ put_columns(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapT
 }
 
 /*
- * Put a row that is a table's tuple.  row_off: where it lies in the last page that was copied, and stays;
- * 0: it is copied by itself.
+ * Puts a row that is a table's tuple.  row_off: the tuple's place in the copy of its page, where it stays;
+ * 0: the tuple is copied alone.
  */
 static inline GsPut
 put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
@@ -523,7 +526,7 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 
 	if (row_off > 0)
 	{
-		/* keys written for rows before may have taken the room of this one's record */
+		/* keys of rows before may have taken the room of this row's record */
 		if (unlikely(room_left(writer) == 0))
 			return GS_PUT_FULL;
 		set_tuple_length((MinimalTuple) (writer->memory + row_off), row_bytes);
@@ -537,7 +540,7 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 		row_off = writer->used;
 		end = row_off + row_bytes;
 	}
-	/* the key of what was copied: the tuple itself may change, if it is a catalog's */
+	/* make the key of the copy: a catalog's tuple may change itself */
 	tuple = (HeapTupleHeader) (writer->memory + row_off - MINIMAL_TUPLE_OFFSET);
 	if (writer->tuple_keys && likely(row_bytes <= GS_TUPLE_MAX_BYTES))
 	{
@@ -554,7 +557,7 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 	return GS_PUT_OK;
 }
 
-/* Is a page worth copying: do n tuples, each as large as the average, fill half of it? */
+/* Do n tuples of a page, each as large as the average, fill half of it? */
 static inline bool
 is_dense(Page page, uint32 n)
 {
@@ -564,9 +567,9 @@ is_dense(Page page, uint32 n)
 }
 
 /*
- * May a tuple become a row where it lies in a copy of its page, by writing to its header?  Not if its line
- * pointer is damaged, and points into another tuple.  A tuple points to itself, or to a newer version: then
- * it is copied by itself.
+ * May a tuple become a row in place, in a copy of its page, by writing to its header?  Not if a damaged
+ * line pointer points into another tuple.  A tuple's t_ctid points to itself, or to a newer version.  If it
+ * does not point to itself, the tuple is copied alone.
  */
 static inline bool
 is_at_home(HeapTupleHeader tuple, BlockNumber block, OffsetNumber number)
@@ -575,7 +578,7 @@ is_at_home(HeapTupleHeader tuple, BlockNumber block, OffsetNumber number)
 				  ItemPointerGetBlockNumberNoCheck(&tuple->t_ctid) == block);
 }
 
-/* Is a page worth copying?  Most of its tuples are as the next one, at home or not. */
+/* Is a page worth copying?  The next tuple stands for most others: at home, or not. */
 static inline bool
 is_worth_copying(const GsPageItems *items)
 {
@@ -596,7 +599,7 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 
 	if (copied)
 	{
-		/* all of the page's rows fit, unless keys that are written here take their room */
+		/* all rows of the page fit, unless keys that are written here take their room */
 		if (page_off + BLCKSZ + (first + items->n - items->done) * sizeof(GsRecord) > writer->bytes)
 			return false;
 		memcpy(writer->memory + page_off, page, BLCKSZ);

@@ -4,8 +4,8 @@
  *	  Writing values of columns as the data of a tuple.
  *
  * Makes the same bytes as heap_fill_tuple() (access/common/heaptuple.c), which needs a first pass over the
- * values for their sizes.  Here each value is measured and written at once.  What does not fit, or has to be
- * fetched, flattened or compressed first, is left to the caller.
+ * values for their sizes.  Here each value is measured and written at once.  The caller handles values that
+ * do not fit, or that must be fetched, flattened or compressed first.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,7 +53,7 @@ gs_form_columns(TupleDesc tupdesc)
 	return columns;
 }
 
-/* Align a position.  Writes MAXIMUM_ALIGNOF zeros from it on, for which there must be room. */
+/* Aligns a position.  Writes MAXIMUM_ALIGNOF zeroes from it on, for which there must be room. */
 static inline char *
 gs_form_pad(char *at, uint32 align)
 {
@@ -62,8 +62,8 @@ gs_form_pad(char *at, uint32 align)
 }
 
 /*
- * The bytes that a value of varying width takes; 0: it is left to the caller.  Sets *pack if the value gets
- * a short header, *pads if it is aligned.
+ * Returns the bytes that a value of varying width takes; 0: the caller must handle it.  *pack: the value
+ * gets a short header.  *pads: it is aligned.
  */
 static inline Size
 gs_form_varlena(const GsFormColumn *column, const char *value, bool for_index, bool *pack, bool *pads,
@@ -92,10 +92,10 @@ gs_form_varlena(const GsFormColumn *column, const char *value, bool for_index, b
 }
 
 /*
- * Write values from `at`, aligned to MAXALIGN(), and no further than `end`; adds to *infomask what a heap
- * tuple's header says of them.  nulls: the tuple's bitmap, which is zero; NULL: none of the values is
- * NULL.  columns: of tupdesc; NULL: they are looked up there.  Returns the end of the data, behind which some
- * bytes may be zero now; NULL: the values may not fit, or one of them is not stored as it is.
+ * Writes values from `at`, which is aligned to MAXALIGN(), up to `end` at most.  Adds the flags of the
+ * values in a heap tuple's header to *infomask.  nulls: the tuple's bitmap, which is zero; NULL: no value
+ * is NULL.  columns: of tupdesc; NULL: they are looked up there.  Returns the end of the data, behind which
+ * some bytes may have become zero.  NULL: the values may not fit, or a value is not stored as it is.
  */
 static inline char *
 gs_form_data(TupleDesc tupdesc, const GsFormColumn *columns, const Datum *values, const bool *isnull,

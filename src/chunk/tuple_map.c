@@ -4,7 +4,7 @@
  *	  Which attributes of a table's tuples make rows and keys (tuple_map.h).
  *
  * Mirrors slot_deform_heap_tuple() and slot_getmissingattrs() (executor/execTuples.c), but fetches only
- * the attributes that are needed, and keeps no state between calls.
+ * needed attributes, and keeps no state between calls.
  *
  * Tests: regress/page_feed
  *

@@ -3,9 +3,9 @@
  * tuple_map.h
  *	  Which attributes of a table's tuples make rows and keys.
  *
- * A scan that only returns columns of its table makes each row out of one heap tuple.
- * A GsTupleMap says how, so that rows can be written straight from the tuples of a page,
- * without a slot and without the executor's way of projecting.
+ * If a scan only returns columns of its table, each row comes from one heap tuple.  A GsTupleMap tells how.
+ * So rows are written straight from the tuples of a page, without a slot and without the executor's
+ * projection.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,34 +28,35 @@ typedef struct GsMapAttr
 
 typedef struct GsTupleMap
 {
-	int			n_attrs;		/* up to the last one that is needed */
-	int			n_fixed;		/* the number of first ones, which have fixed widths */
-	int			first;			/* the first of these that is needed, from 0 */
-	uint32		fixed_end;		/* where these end in the tuple's data, if nothing is NULL */
-	uint16	   *offsets;		/* of n_attrs in a plain tuple's data; those of the first n_fixed are known */
+	int			n_attrs;		/* number, up to the last needed one */
+	int			n_fixed;		/* number of the first ones, up to the first of varying width */
+	int			first;			/* the first needed one of these, from 0 */
+	uint32		fixed_end;		/* the end of these in the tuple's data, if none is NULL */
+	uint16	   *offsets;		/* of n_attrs attributes in a plain tuple's data; the first n_fixed are the
+								 * same in all tuples */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */
-	const GsFormColumn *columns;	/* of rows; NULL where rows are the tuples */
-	AttrNumber *sources;		/* the attribute that each column is */
-	Datum	   *attr_values;	/* of n_attrs attributes, those needed */
+	const GsFormColumn *columns;	/* of rows; NULL: rows are the tuples */
+	AttrNumber *sources;		/* the attribute of each column */
+	Datum	   *attr_values;	/* of n_attrs attributes; only needed ones are set */
 	bool	   *attr_isnull;
-	Datum	   *values;			/* of columns; the same arrays where rows are the tuples */
+	Datum	   *values;			/* of columns; if rows are the tuples, the same arrays */
 	bool	   *isnull;
 	GsMapAttr *attrs;
-	const AttrMissing *missing; /* what tuples have that are older than a column; NULL: nothing but NULL */
-	uint32		max_plain;		/* a row that is formed of a plain tuple has no more bytes */
+	const AttrMissing *missing; /* values for tuples that are older than a column; NULL: always NULL */
+	uint32		max_plain;		/* the most bytes of a row that is formed of a plain tuple */
 	MinimalTupleData header;	/* of such a row, without its length */
 } GsTupleMap;
 
 /*
- * The map of a scan.  rows describes its rows, whose columns are the attributes
- * sources[0 .. natts - 1], from 1; NULL: rows are the table's tuples.  Keys are made of the columns
- * in key_columns.  Allocated in CurrentMemoryContext; the descriptors and sources must live as long.
+ * Makes the map of a scan.  rows describes its rows.  Their columns are the attributes sources[0 .. natts -
+ * 1], from 1; NULL: rows are the table's tuples.  Keys are made of the columns in key_columns.  The map is
+ * in CurrentMemoryContext; the descriptors and sources must live as long.
  */
 extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 									   const Bitmapset *key_columns);
 
-/* Does a tuple lie where tuples of its page do?  A damaged line pointer may say otherwise. */
+/* Is a tuple inside of its page's space for tuples?  By a damaged line pointer it may not be. */
 static inline bool
 gs_item_in_page(Page page, ItemId item)
 {
@@ -74,8 +75,8 @@ gs_nulls_in_tuple(HeapTupleHeader tuple)
 }
 
 /*
- * Take a tuple apart: fills values and isnull, which point into it.  False: a value would reach beyond
- * the tuple's end, so it is damaged.
+ * Takes a tuple apart: fills values and isnull, which point into it.  False: a value reaches beyond the
+ * tuple's end, so the tuple is damaged.
  */
 extern bool gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len);
 
@@ -92,9 +93,9 @@ gs_none_is_null(HeapTupleHeader tuple, int n_attrs)
 }
 
 /*
- * Most tuples are plain: none of the attributes is NULL, and those of varying width are short and stored as
- * they are.  Then it is enough to find them, as their bytes are copied.  Sets all offsets, and returns the
- * data that they are in; NULL: the tuple is not plain, older than an attribute, or damaged.
+ * Most tuples are plain: no attribute is NULL, and those of varying width are short and stored as they are.
+ * Then it is enough to find the attributes, as their bytes are copied.  Sets all offsets, and returns the
+ * data to which they refer.  NULL: the tuple is not plain, older than an attribute, or damaged.
  */
 static inline const char *
 gs_tuple_map_find(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
@@ -126,8 +127,8 @@ gs_tuple_map_find(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
 }
 
 /*
- * Have a page of a table fetched into the processor's caches before its tuples are read.  They lie in
- * descending order, so the processor does not see which lines come next.
+ * Fetches a page of a table into the processor's caches before its tuples are read.  Tuples are in
+ * descending order of addresses, so the processor does not prefetch them by itself.
  */
 static inline void
 gs_prefetch_page(const char *page)

@@ -5,50 +5,48 @@
  *	  the device.
  *
  * Way in
- *	  Both commands make a new table and have the old one's access method copy the rows:
- *	  relation_copy_for_cluster(), in the order of an index or as they lie.  There is
- *	  no hook in that.  But just before, they ask the planner whether to sort or to
- *	  read the rows by the index, and plan_cluster_use_sort() calls a hook for the
- *	  table, get_relation_info_hook, or from PostgreSQL 19 on build_simple_rel_hook.
- *	  There we have the old table's relcache entry, which the command holds open, point to
- *	  a copy of heap's functions with copy_table() among them.  copy_table() takes that
- *	  back first of all.  It calls heap's function for what PostgreSQL is to do.
+ *	  Both commands make a new table, and call the old one's access method to copy the rows:
+ *	  relation_copy_for_cluster(), in the order of an index or unsorted.  That has no hook.  But just
+ *	  before, they ask the planner whether to sort the rows or to read them by the index.
+ *	  plan_cluster_use_sort() calls a hook for the table: get_relation_info_hook, or from PostgreSQL 19 on
+ *	  build_simple_rel_hook.  There the old table's relcache entry, which the command holds open, gets a
+ *	  copy of heap's functions that contains copy_table().  copy_table() first undoes that.  It calls
+ *	  heap's function for copies that are left to PostgreSQL.
  *
- *	  The entry must not stay so: others ask whether a table's functions are heap's.
- *	  So it is changed only within CLUSTER and REPACK, which pass ProcessUtility_hook,
- *	  and that takes it back when they end in whatever way.  The pointer to the entry is
- *	  good: either copy_table() ran, or the command failed and still holds the
- *	  entry, as its resources are released later.  If the entry is invalidated in between, it gets
- *	  heap's functions again, and may go away once it is closed.  Then forget_table() gives up, and
- *	  PostgreSQL copies the table.
+ *	  The entry must not stay so, as other code asks whether a table's functions are heap's.  So it is
+ *	  changed only within CLUSTER and REPACK, which pass ProcessUtility_hook.  That hook undoes the change
+ *	  however they end.  The pointer to the entry is valid then: either copy_table() ran, or the command
+ *	  failed and still holds the entry, as its resources are released later.  If the entry is invalidated
+ *	  in between, it gets heap's functions again, and may go away once it is closed.  Then forget_table()
+ *	  gives up, and PostgreSQL copies the table.
  *
- *	  The planner is not asked, and so nor are we, for copies without an index, for
- *	  other indexes than btrees, and while enable_indexscan is off.
+ *	  The commands do not ask the planner, and so gpusort does not see them, for copies without an index,
+ *	  for indexes other than btrees, and while enable_indexscan is off.
  *
  * Copy
- *	  The phases and their progress mirror heapam_relation_copy_for_cluster(), where that sorts.  It scans the
- *	  table, sorts its tuples, and writes them to the new table through rewriteheap.c.  Here the device
- *	  sorts.  Tuples that are equal to the index keep their order in the
- *	  table, as keys end with the TID; PostgreSQL promises none.
+ *	  The phases and their progress mirror the sorting case of heapam_relation_copy_for_cluster().  It
+ *	  scans the table, sorts its tuples, and writes them to the new table through rewriteheap.c.  Here the
+ *	  device sorts.  Tuples with equal index columns keep their order in the table, as keys end with the
+ *	  TID.  PostgreSQL promises no order for them.
  *
  * Tuples
- *	  All versions travel that some transaction may still see, with their headers: rewriteheap.c joins
- *	  chains of updates by TID, ctid, xmin and xmax.  None is longer than a page, since long
- *	  values are in the TOAST table; rewriteheap.c copies these.  Dead versions do not travel.
- *	  PostgreSQL tells rewriteheap.c of each of them, as it may know an older version that waits for
- *	  it; while the table is scanned, nothing has been written yet, so none waits.
+ *	  All versions are copied that some transaction may still see, with their headers.  rewriteheap.c
+ *	  joins chains of updates by TID, ctid, xmin and xmax.  No version is longer than a page, since long
+ *	  values are in the TOAST table, and rewriteheap.c copies these.  Dead versions are not copied.
+ *	  PostgreSQL tells rewriteheap.c of each of them, as an older version may wait for it.  Here nothing
+ *	  is written before the table has been scanned, so no version waits.
  *
  *	  A version may be dead, but not by our horizon, which transactions in other databases hold back, and
- *	  VACUUM of the TOAST table has removed its long values.  It does not travel either.  PostgreSQL
- *	  up to 19 ends with the error "missing chunk number".
+ *	  VACUUM of the TOAST table may have removed its long values.  Such a version is not copied either.
+ *	  PostgreSQL up to 19 ends with the error "missing chunk number".
  *
- *	  A tuple is changed into the new one where it lies, in the page that the device returned.  Only if
- *	  columns were dropped, or added since, is it formed anew.
+ *	  A tuple becomes the new one in place, in the page that the device returned.  It is formed anew only
+ *	  if columns were dropped, or added since.
  *
  * Trouble
- *	  Whatever befalls the device, PostgreSQL copies the table from the beginning.  What was
- *	  written to the new table till then is truncated, as TRUNCATE does with a table that is new in its
- *	  transaction: nobody else can see it, and its TOAST table goes with it.
+ *	  If the device fails, PostgreSQL copies the table from the beginning.  The new table is truncated
+ *	  first, as TRUNCATE does with a table that is new in its transaction.  Nobody else can see it, and
+ *	  its TOAST table is truncated with it.
  *
  * Memory
  *	  Rows are in the staging arena and on the device.  rewriteheap.c holds the versions whose
@@ -95,7 +93,7 @@
 #include "plan/sort_cost.h"
 #include "sort/sort_rows.h"
 
-/* A row: this head, then the tuple with its header. */
+/* A row is this head, and then the tuple with its header. */
 typedef struct TupleHead
 {
 	ItemPointerData tid;
@@ -115,8 +113,8 @@ typedef struct Copying
 	TransactionId xid_cutoff;
 	MultiXactId multi_cutoff;
 	double		tuples;			/* copied */
-	double		vacuumed;		/* dead, and so not copied */
-	double		recently_dead;	/* copied; dead, but some transaction may still see them */
+	double		vacuumed;		/* not copied, as they are dead */
+	double		recently_dead;	/* copied, as some transaction may still see them */
 	GsClient   *client;
 
 	/* scanning */
@@ -139,7 +137,7 @@ typedef struct Copying
 	uint64		settled;
 } Copying;
 
-/* A transaction has changed the tuple and not ended: it should be our own. */
+/* Warns if the transaction, which has changed the tuple and not ended, is not our own. */
 static void
 check_in_progress(const Copying *c, TransactionId xid, const char *what)
 {
@@ -148,7 +146,7 @@ check_in_progress(const Copying *c, TransactionId xid, const char *what)
 			 RelationGetRelationName(c->old_heap));
 }
 
-/* Are all values of the slot's tuple there that are out of line? */
+/* Do all out-of-line values of the slot's tuple exist? */
 static bool
 is_complete(Copying *c)
 {
@@ -171,7 +169,7 @@ is_complete(Copying *c)
 	return true;
 }
 
-/* Can nobody see the slot's tuple any more?  Counts it. */
+/* Can no transaction see the slot's tuple any more?  Counts the tuple. */
 static bool
 is_dead(Copying *c, HeapTuple tuple, Buffer buffer)
 {
@@ -289,7 +287,7 @@ scan_table(Copying *c, const GsKeyDesc *desc)
 	return put;
 }
 
-/* Is a tuple to be formed anew?  It may be older than a column, or have an OID, as tables once had. */
+/* Must a tuple be formed anew?  It may be older than a column, or have an OID, as tables once had. */
 static inline bool
 is_outdated(const Copying *c, HeapTupleHeader tuple)
 {
@@ -297,7 +295,7 @@ is_outdated(const Copying *c, HeapTupleHeader tuple)
 		HeapTupleHeaderGetNatts(tuple) < RelationGetDescr(c->new_heap)->natts;
 }
 
-/* Write a tuple of the old table, which is overwritten; t_data is in memory of the caller. */
+/* Writes a tuple of the old table.  Overwrites t_data, which is in memory of the caller. */
 static void
 write_tuple(Copying *c, HeapTuple tuple)
 {
@@ -341,7 +339,7 @@ tuple_of_row(const Copying *c, const char *row)
 	};
 }
 
-/* A run of rows has the same inexact key.  Write it, from its first row on, in the index's order. */
+/* Writes a run of rows with the same inexact key, from its first row on, in the index's order. */
 static GsClientStatus
 write_run(Copying *c, GsRows *rows, const char *row)
 {
@@ -455,7 +453,7 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	return GS_FALLBACK_NONE;
 }
 
-/* As if nothing had been done yet. */
+/* Resets progress and the new table, as if nothing had been done yet. */
 static void
 clear_traces(Copying *c)
 {
@@ -473,13 +471,13 @@ clear_traces(Copying *c)
 }
 
 /*
- * False: PostgreSQL is to copy the table; new_heap is empty then, as before.  scan_is_cheaper: than a sort,
- * reading the table by the index.
+ * Copies the table.  False: PostgreSQL must copy it; new_heap is empty, as before.  scan_is_cheaper:
+ * reading the table by the index costs less than a sort.
  */
 static bool
 copy_sorted(Copying *c, bool scan_is_cheaper)
 {
-	/* all that a copy holds goes with this context, as in an index build */
+	/* the context frees everything that a copy holds, as in an index build */
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort copy of a table",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
@@ -531,7 +529,7 @@ give_back(void)
 	return was;
 }
 
-/* A relcache callback; the command still holds the entry of the table that was taken. */
+/* A relcache callback.  The command still holds the entry of the table that was taken. */
 static void
 forget_table(Datum arg, Oid table)
 {
@@ -560,7 +558,7 @@ scan_is_cheaper(const TakenTable *of, Oid index)
 		if (info->indexoid != index)
 			continue;
 
-		/* as plan_cluster_use_sort() has it; rel is filled in since */
+		/* as in plan_cluster_use_sort(); rel has been filled in since */
 		by_index = create_index_path(root, info, NIL, NIL, NIL, NIL, ForwardScanDirection, false,
 									 NULL, 1.0, false);
 		cost_qual_eval(&expressions, info->indexprs, root);
@@ -572,7 +570,7 @@ scan_is_cheaper(const TakenTable *of, Oid index)
 	return true;
 }
 
-/* relation_copy_for_cluster() of a table that was taken */
+/* The relation_copy_for_cluster() of a table that was taken. */
 static void
 copy_table(gs_compat_copy_params)
 {

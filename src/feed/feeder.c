@@ -3,10 +3,10 @@
  * feeder.c
  *	  Feeding tuples to the device (feeder.h).
  *
- * The first chunk's worth of rows is written in memory of this process, and copied into
- * a chunk when it is complete.  So a feeder of few rows holds a chunk for no longer than
- * a copy takes.  A feeder of more rows fills chunks in place, if the session may
- * hold more chunks (service/README.md); otherwise it goes on in its own memory.
+ * The rows of the first chunk are written to memory of this process, and copied into a chunk when it is
+ * complete.  So a feeder of few rows holds a chunk only for a copy's time.  A feeder of more rows fills
+ * chunks in place if the session may hold more chunks (service/README.md).  Otherwise it goes on in its own
+ * memory.
  *
  * Tests: regress/plans, tap/memory_staging
  *
@@ -19,7 +19,7 @@
 #include "feed/feeder.h"
 #include "feed/group_sample.h"
 
-/* Groups are looked for in so many first chunks of each feeder. */
+/* Each feeder searches its first GROUP_CHUNKS chunks for few groups. */
 #define GROUP_CHUNKS	4
 
 struct GsFeeder
@@ -31,15 +31,15 @@ struct GsFeeder
 	MemoryContext fetched;		/* values fetched to make keys */
 	GsPut		status;
 	GsChunkWriter writer;		/* memory NULL: nothing is being written */
-	int			chunk;			/* being written; -1: the memory is own */
+	int			chunk;			/* number of the chunk being written; -1: it is own memory */
 	char	   *own;			/* NULL until needed */
-	bool		sent;			/* a chunk was filled and handed over */
+	bool		sent;			/* a chunk has been handed over */
 	uint32		taken_back;
 	uint64		rows;
-	GsGroupSample *groups;		/* NULL: nobody asks for them, any more */
+	GsGroupSample *groups;		/* NULL: groups are not, or no longer, searched */
 	int			sampled;		/* chunks */
-	uint32		looked;			/* so many first rows of the one in work are in the sample */
-	uint32		first_look;		/* 0: it has been */
+	uint32		looked;			/* the number of first rows of the chunk in work that are in the sample */
+	uint32		first_look;		/* rows before the first look; 0: it is done */
 };
 
 GsFeeder *
@@ -86,7 +86,7 @@ note_status(GsFeeder *feeder, GsClientStatus status)
 	return feeder->status;
 }
 
-/* Look for few groups in what has been written of a chunk. */
+/* Searches the rows written to a chunk for few groups. */
 static GsPut
 look_for_groups(GsFeeder *feeder, const GsChunkWriter *chunk, bool first)
 {
@@ -101,7 +101,7 @@ look_for_groups(GsFeeder *feeder, const GsChunkWriter *chunk, bool first)
 	return feeder->status;
 }
 
-/* The first look, once there are enough rows.  Another feeder may have found few groups before. */
+/* Looks for the first time, once there are enough rows.  Another feeder may have found few groups before. */
 static inline GsPut
 look_first(GsFeeder *feeder)
 {
@@ -121,7 +121,7 @@ stop_looking(GsFeeder *feeder)
 	feeder->first_look = 0;
 }
 
-/* Look at a whole chunk, which is about to be handed over. */
+/* Looks at a whole chunk, before it is handed over. */
 static GsPut
 look_at_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 {
@@ -132,7 +132,7 @@ look_at_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 	return feeder->status;
 }
 
-/* Hand a copy of what is written in memory of this process over. */
+/* Hands over a copy of rows in memory of this process. */
 static GsPut
 hand_copy_over(GsFeeder *feeder, const GsChunkWriter *from)
 {
@@ -149,7 +149,7 @@ hand_copy_over(GsFeeder *feeder, const GsChunkWriter *from)
 	return status;
 }
 
-/* If that fails, the rows stay with the writer. */
+/* Hands over the writer's rows.  If that fails, they stay with it. */
 static GsPut
 hand_over(GsFeeder *feeder)
 {
@@ -185,7 +185,7 @@ next_chunk(GsFeeder *feeder)
 		feeder->chunk = gs_client_fill_chunk(feeder->client);
 	if (feeder->chunk < 0 && feeder->own == NULL)
 		feeder->own = MemoryContextAlloc(feeder->context, GS_CHUNK_BYTES);
-	/* who samples groups needs keys */
+	/* a sample of groups needs keys */
 	if (feeder->groups == NULL && feeder->session->spec.sort.tuple_keys.n_columns > 0)
 		tuple_keys = &feeder->session->spec.sort.tuple_keys;
 	gs_chunk_begin(&feeder->writer,
@@ -278,7 +278,7 @@ gs_feeder_go_on(GsFeeder *feeder, const GsChunkWriter *chunk)
 GsPut
 gs_feeder_finish(GsFeeder *feeder)
 {
-	/* all rows are there, so this plan is as good as another one */
+	/* all rows are there, so another plan is no better */
 	stop_looking(feeder);
 	if (feeder->writer.memory != NULL && feeder->writer.n == 0)
 	{

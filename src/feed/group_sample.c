@@ -3,8 +3,8 @@
  * group_sample.c
  *	  How many groups of equal keys a sort will have (group_sample.h).
  *
- * The sample has the hashes of some keys, chosen by the hash: of a key that is chosen all rows
- * are.  So a few thousand hashes tell of all rows of some chunks.
+ * The sample has hashes of keys.  A key is chosen by its hash, and then all its rows are in the sample.  So
+ * a few thousand hashes represent all rows of some chunks.
  *
  * Tests: regress/choice
  *
@@ -21,20 +21,23 @@
 
 #define MAX_HASHES	16384
 
-/* One key of so many is chosen; a power of two. */
+/* One key of KEYS_PER_HASH is chosen; a power of two. */
 #define KEYS_PER_HASH	8
 
-/* At the first look no more than such a part of the rows may have a key of their own. */
+/* The first look finds few groups only if at most this part of the rows have a key of their own. */
 #define MAX_ONCE_AT_FIRST	0.25
 
-/* Groups lie together if this part of the rows that repeat a key come directly behind it, beyond chance. */
+/*
+ * Rows of a group are neighbours if this part of the rows that repeat a key follow it directly, beyond
+ * chance.
+ */
 #define MIN_NEIGHBOURS	0.5
 
 struct GsGroupSample
 {
-	uint64		rows;			/* looked at */
+	uint64		rows;			/* rows looked at */
 	uint32		last;			/* the hash of the last one */
-	uint32		neighbours;		/* how many of the hashes follow the same one */
+	uint32		neighbours;		/* the number of hashes that follow the same hash */
 	uint32		n;				/* hashes */
 	uint32		hashes[MAX_HASHES];
 };
@@ -82,7 +85,7 @@ gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 		return false;
 	if (sample->n == 0)
 		return true;
-	/* an Oid is a uint32, too */
+	/* an Oid is a uint32 */
 	qsort(sample->hashes, sample->n, sizeof(uint32), oid_cmp);
 	for (uint32 i = 0, end; i < sample->n; i = end)
 	{
@@ -98,9 +101,9 @@ gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 	rows = Max(rows, seen);
 	if (sample->neighbours - by_chance > MIN_NEIGHBOURS * (repeated - by_chance))
 		return (once + more) * GS_FEW_GROUPS_ROWS < seen;
-	/* the sample's keys are chosen, so there may seem to be more of them than rows */
+	/* keys are chosen, so the estimate may exceed the number of rows */
 	once = Min(once, seen);
-	/* in few rows many groups of one may be large ones, or the first of many small ones */
+	/* among few rows, groups of one row may be large groups, or the first of many small ones */
 	if (first && once > MAX_ONCE_AT_FIRST * seen)
 		return false;
 	duj1 = seen * (once + more) / (seen - once + once * seen / rows);

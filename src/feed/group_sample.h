@@ -10,9 +10,9 @@
  *	  GEE	of Charikar, Chaudhuri, Motwani and Narasayya, "Towards estimation error guarantees for
  *			distinct values" (PODS 2000).  It finds more where few large groups hide many small ones
  *
- * Both suppose that rows come in an order that has nothing to do with their keys.  In tables that are only
- * appended to rows of a group are often neighbours: lines by their order, events by their session.  Then new
- * groups keep coming, and a sample has as large a part of the groups as it has of the rows.
+ * Both suppose that the order of rows does not depend on their keys.  In tables that are only appended to,
+ * rows of a group are often neighbours: lines by their order, events by their session.  Then new groups
+ * keep coming, and a sample has the same part of the groups as of the rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,13 +22,13 @@
 #include "chunk/chunk.h"
 
 /*
- * Groups are few where each has so many rows.  On 2 cores, with 3 million rows and groups of 30, a
- * sort on the host device took as long as PostgreSQL's hashing, and 1.1 to 1.2 times its CPU time; with
+ * Groups of this many rows or more count as few groups.  On 2 cores, with 3 million rows and groups of 30,
+ * a sort on the host device took as long as PostgreSQL's hashing, and 1.1 to 1.2 times its CPU time; with
  * groups of 300, 1.8 times.
  */
 #define GS_FEW_GROUPS_ROWS	16.0
 
-/* Each process looks first when it has so many rows of those expected: a wrong plan should cost little. */
+/* Each process looks first after this part of the expected rows, so that a wrong plan costs little. */
 #define GS_GROUPS_FIRST_LOOK(rows)	((uint32) Max((rows) / 64, 1000))
 
 typedef struct GsGroupSample GsGroupSample;
@@ -36,12 +36,12 @@ typedef struct GsGroupSample GsGroupSample;
 /* Allocates in CurrentMemoryContext, 64 kB. */
 extern GsGroupSample *gs_groups_begin(void);
 
-/* Add the rows of a chunk that have been written, but not so many first ones. */
+/* Adds the rows of a chunk, from number first on. */
 extern void gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first);
 
 /*
- * Will so many rows have few groups, if they are like those of the sample?  first: this is the first look,
- * and there will be others, so that doubts can wait.
+ * Will this number of rows have few groups, if they are like the sample?  first: other looks will follow,
+ * so doubtful cases can wait.
  */
 extern bool gs_groups_are_few(GsGroupSample *sample, double rows, bool first);
 

@@ -3,11 +3,12 @@
  * heap_pages.c
  *	  The pages of a heap's scan, which returns some of their tuples; others are taken (heap_pages.h).
  *
- * This file alone reads and moves the scan's position, which is private to heap: in page mode rs_cindex, an
- * index in rs_vistuples, otherwise the line pointer that heap looked at last.
+ * Only this file reads and moves the scan's position, which is private to heap.  In page mode it is
+ * rs_cindex, an index in rs_vistuples.  Otherwise it is the line pointer that heap looked at last.
  *
- * A release of PostgreSQL may also keep the position elsewhere.  Then tuples would come twice, or never.  So
- * the position must be that of the tuple that the scan returned, and what it passes over must not be due.
+ * A release of PostgreSQL may keep the position elsewhere.  Then tuples would come twice, or never.  So the
+ * position must be that of the tuple that the scan returned, and the scan must not pass over a tuple that
+ * it had to return.
  *
  * Tests: regress/page_feed, regress/index_page_feed
  *
@@ -25,7 +26,7 @@
 #include "fault.h"
 #include "feed/heap_pages.h"
 
-/* Would heap's scan of all tuples index this one, as alive?  The buffer is locked. */
+/* Would an index build's scan return this tuple as alive?  The buffer is locked. */
 static bool
 is_alive(const GsHeapPages *pages, HeapTupleHeader header, uint32 len, OffsetNumber offset)
 {
@@ -48,7 +49,7 @@ is_alive(const GsHeapPages *pages, HeapTupleHeader header, uint32 len, OffsetNum
 	}
 }
 
-/* Fill the page's entries. */
+/* Fills the page's entries. */
 static void
 find_entries(GsHeapPages *pages)
 {
@@ -86,7 +87,7 @@ find_entries(GsHeapPages *pages)
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 }
 
-/* The scan is at a tuple, or behind the last one. */
+/* Checks the scan's position: it is at a tuple, or behind the last one. */
 static void
 check_position(const GsHeapPages *pages, uint32 at, bool good)
 {

@@ -14,31 +14,31 @@
 typedef struct GsHeapPages
 {
 	HeapScanDesc scan;
-	OffsetNumber *entries;		/* NULL, or for each line pointer of the page the one that an index entry of
-								 * its tuple has; invalid: the scan need not return the tuple */
-	bool		chooses;		/* a condition is between the scan and us */
+	OffsetNumber *entries;		/* NULL, or for each line pointer of the page, the line pointer in its
+								 * tuple's index entry; invalid: the scan need not return the tuple */
+	bool		chooses;		/* a condition drops some tuples of the scan */
 	bool		listed;			/* the scan has listed the page's visible tuples, and returns these */
 	Relation	table;
 	BlockNumber block;
 	Page		page;			/* NULL: none yet */
-	uint32		next;			/* the scan goes on with this tuple, ... */
-	uint32		end;			/* ... if there are so many */
+	uint32		next;			/* the number of the tuple with which the scan goes on */
+	uint32		end;			/* the number of tuples */
 } GsHeapPages;
 
 /*
- * The scan returned a tuple, or the index entry of one.  An error if the scan is not where it was expected,
- * or has passed over a tuple that was due.  Does nothing if the scan neither lists tuples nor is an
- * index build's: no tuples can be taken then.
+ * The scan has returned a tuple, or the index entry of one.  Raises an error if the scan is not at the
+ * expected position, or has passed over a tuple that it had to return.  Does nothing if the scan neither
+ * lists tuples nor is an index build's: then no tuples can be taken.
  */
 extern void gs_heap_pages_see(GsHeapPages *pages, const ItemPointerData *tid);
 
 /* The scan has ended, and may be gone. */
 extern void gs_heap_pages_end(const GsHeapPages *pages);
 
-/* The tuples before this one were taken: the scan is to go on with it. */
+/* Moves the scan to this tuple, as the tuples before it were taken. */
 extern void gs_heap_pages_move(GsHeapPages *pages, uint32 next);
 
-/* The line pointer of a tuple, counted from 0. */
+/* Returns the line pointer of tuple i, counted from 0. */
 static inline OffsetNumber
 gs_heap_pages_offset(const GsHeapPages *pages, uint32 i)
 {

@@ -3,29 +3,28 @@
  * page_scan.c
  *	  Feeding the tuples of a table's scan page by page (page_scan.h).
  *
- * A row's way from a heap page through the executor, heap_getnextslot(), a slot,
- * slot_deform_heap_tuple() and ExecProject(), takes longer than all that gpusort does with it.
- * In page mode heap_getnextslot() finds out at once which tuples of a page are visible, and
- * keeps their numbers in its descriptor (rs_vistuples).  So after it returned the first of them,
- * all others can be taken from there.
+ * A row's way from a heap page through the executor is heap_getnextslot(), a slot, slot_deform_heap_tuple()
+ * and ExecProject().  It takes longer than everything that gpusort does with the row.  In page mode
+ * heap_getnextslot() finds all visible tuples of a page at once, and keeps their numbers in its descriptor
+ * (rs_vistuples).  So after it has returned the first tuple, all others are taken from there.
  *
- * The scan remains PostgreSQL's: who reads which page, visibility, hint bits, predicate locks,
+ * The scan remains PostgreSQL's: the distribution of pages, visibility, hint bits, predicate locks,
  * synchronized scans and read-ahead.  Its position is moved behind the tuples that were taken
- * (feed/heap_pages.c).  After the device's memory is full, rows come from the child as always.
+ * (feed/heap_pages.c).  Once the device's memory is full, rows come from the child as always.
  *
- * A row that cannot be fed is left, and returned as the child would: gs_page_scan_next() stands in for
+ * A row that cannot be fed is returned as the child would return it: gs_page_scan_next() replaces
  * ExecProcNode().  So no tuple's condition is evaluated twice, and no page is copied twice.
  *
- * The page is pinned by the scan, and visible tuples of a pinned page stay as they are, except for
- * header fields that concern visibility.
+ * The scan pins the page.  Visible tuples of a pinned page do not change, except for header fields about
+ * visibility.
  *
- * If rows are the table's tuples, and take at least half of a page, the page is copied as it is, and
- * its tuples become rows where they lie (gs_chunk_put_page()).  A copy of 8 kB costs less than
- * one of each tuple.  Otherwise each row is written from its tuple.
+ * If rows are the table's tuples, and take at least half of a page, the page is copied as a whole, and its
+ * tuples become rows in place (gs_chunk_put_page()).  A copy of 8 kB costs less than a copy of each tuple.
+ * Otherwise each row is written from its tuple.
  *
- * The scan's condition is evaluated here, for all tuples of a page before the first of them is fed.  For
- * tuples that could not be fed, as memory is full, the scan evaluates it once more.  So scans whose
- * conditions have volatile functions, or subplans, which may have some, are not fed by pages.
+ * The scan's condition is evaluated here, for all tuples of a page before the first of them is fed.  If
+ * memory is full, the scan evaluates it once more for the tuples that could not be fed.  So scans are not
+ * fed by pages if their conditions have volatile functions, or subplans, which may contain some.
  *
  * An Append returns rows of one child after the other, each of which may be such a scan, or another Append.
  *
@@ -55,16 +54,16 @@ struct GsPageScan
 	HeapTupleData tuple;		/* in the slot of the scan */
 	GsHeapPages pages;
 
-	GsPageItems items;			/* tuples that are visible, and meet the condition */
+	GsPageItems items;			/* visible tuples that meet the condition */
 	uint16		at[MaxHeapTuplesPerPage];	/* the number of each among the page's visible ones */
-	uint32		returned;		/* so many of items.left */
+	uint32		returned;		/* the number of rows returned, of items.left */
 
-	/* an Append has these, and nothing of the above */
+	/* an Append has only these */
 	AppendState *append;
-	GsPageScan **scans;			/* of its children; NULL: one whose pages cannot be fed */
+	GsPageScan **scans;			/* of its children; NULL: the child's pages cannot be fed */
 };
 
-/* The attribute that each column of a scan is; NULL: one of them is something else. */
+/* Returns the attribute of each column of a scan; NULL: a column is no attribute. */
 static AttrNumber *
 read_sources(const Plan *plan)
 {
@@ -90,7 +89,7 @@ create_append(AppendState *append, const GsKeyDesc *desc)
 	GsPageScan *scan = palloc0(sizeof(GsPageScan));
 	bool		can_feed = false;
 
-	/* then rows do not come from one child after the other */
+	/* asynchronous children do not return their rows one child after the other */
 	if (append->as_nasyncplans > 0)
 		return NULL;
 	scan->append = append;
@@ -134,7 +133,7 @@ gs_page_scan_create(PlanState *child, const GsKeyDesc *desc)
 	return scan;
 }
 
-/* Put a tuple of the scan's page into its slot, as the scan would. */
+/* Puts a tuple of the scan's page into its slot, as the scan does. */
 static void
 store_tuple(GsPageScan *scan, OffsetNumber offset)
 {
@@ -152,7 +151,7 @@ store_tuple(GsPageScan *scan, OffsetNumber offset)
 	child->ps.ps_ExprContext->ecxt_scantuple = child->ss_ScanTupleSlot;
 }
 
-/* Find the rows of the scan's page that it has not returned. */
+/* Finds the rows of the scan's page that it has not returned. */
 static void
 find_rows(GsPageScan *scan)
 {
@@ -178,7 +177,10 @@ find_rows(GsPageScan *scan)
 		ExecClearTuple(child->ss_ScanTupleSlot);
 }
 
-/* Feed what the scan would return next, up to the end of the page; how many rows need not come from it. */
+/*
+ * Feeds the rows that the scan would return next, up to the end of the page.  Returns how many rows the
+ * scan need not return.
+ */
 static uint32
 feed_page(GsPageScan *scan, GsFeeder *feeder)
 {
@@ -186,12 +188,12 @@ feed_page(GsPageScan *scan, GsFeeder *feeder)
 	uint32		from = pages->next;
 	uint32		done;
 
-	/* after a page in part the feeder has no room, or its sort is over */
+	/* a page is left in part only if the feeder has no room, or its sort is over */
 	Assert(scan->returned == scan->items.left);
 	find_rows(scan);
 	gs_feeder_put_page(feeder, scan->map, &scan->items);
 
-	/* the scan goes on with a row that was not looked at */
+	/* the scan goes on with the first row that was not looked at */
 	done = scan->items.done;
 	gs_heap_pages_move(pages, done < scan->items.n ? scan->at[done] : pages->end);
 	if (scan->child->ps.instrument)
@@ -204,7 +206,7 @@ feed_page(GsPageScan *scan, GsFeeder *feeder)
 	return done;
 }
 
-/* The scan that the last row came from; NULL: its pages cannot be fed, or there is none. */
+/* Returns the scan of the last row; NULL: its pages cannot be fed, or there is none. */
 static GsPageScan *
 current_scan(GsPageScan *scan)
 {
@@ -213,7 +215,7 @@ current_scan(GsPageScan *scan)
 	return scan;
 }
 
-/* The scan has ended, or each of an Append's. */
+/* Notes that the scan has ended, or each scan of an Append. */
 static void
 check_ends(const GsPageScan *scan)
 {

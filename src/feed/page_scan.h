@@ -14,15 +14,15 @@
 typedef struct GsPageScan GsPageScan;
 
 /*
- * A child that scans a heap table and returns columns of it, or an Append, some of whose children may do so;
- * else NULL.  desc describes keys of the child's rows; it is not kept.  For one scan of the child; in
- * CurrentMemoryContext.
+ * Makes a GsPageScan if the child scans a heap table and returns columns of it, or if it is an Append with
+ * such children; else NULL.  desc describes keys of the child's rows, and is not kept.  It serves one scan
+ * of the child, and is in CurrentMemoryContext.
  */
 extern GsPageScan *gs_page_scan_create(PlanState *child, const GsKeyDesc *desc);
 
 /*
- * In place of ExecProcNode() of the child, after the row before was put.  feeder not NULL: first the rows
- * that the child would return next are fed, up to the end of their page.  What cannot be fed is returned.
+ * Replaces ExecProcNode() of the child, after the row before was put.  With a feeder, it first feeds the
+ * rows that the child would return next, up to the end of their page.  It returns a row that cannot be fed.
  */
 extern TupleTableSlot *gs_page_scan_next(GsPageScan *scan, GsFeeder *feeder);
 

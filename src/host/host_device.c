@@ -5,8 +5,8 @@
  *
  * Machines without a GPU run it, and it is the reference for other devices.  This file has the protocol's
  * calls: legality, memory, errors.  Jobs are in host_jobs.c, and ordering is in host_order.c and, for one
- * thread, in base/string_sort.c.  host_pages.c makes pages, host_arrays.c sorts arrays, base/threads.c has the
- * threads, and base/machine.c asks the machine.
+ * thread, in base/string_sort.c.  host_pages.c makes pages, host_arrays.c sorts arrays, base/threads.c has
+ * the threads, and base/machine.c asks the machine.
  *
  * Jobs
  *	  A call checks what it can, reserves memory, and submits a task to the pool, even if it is known to

@@ -5,13 +5,14 @@
  *
  * Algorithm
  *	  Keys are set up from the records, each chunk as one part of the work.  One thread sorts few keys
- *	  (base/string_sort.c).  Many keys are distributed first.  A sample of their words gives up to MAX_SPLITTERS
- *	  splitters.  These divide the keys into buckets: words between two splitters, and for each splitter the
- *	  keys with just that word.  Of the latter, keys that end within the word are one bucket, and keys that
- *	  go on are another.  Keys that go on agree on eight bytes more.  So a frequent word gives a bucket that
- *	  is distributed by the bytes behind it.  Buckets too large for one thread are distributed again, by all
- *	  threads together.  The others are sorted by one thread each, the largest first.  Every distribution
- *	  first skips the bytes that all keys have in common, if that can be more than is known.
+ *	  (base/string_sort.c).  Many keys are distributed first.  A sample of their words gives up to
+ *	  MAX_SPLITTERS splitters.  These divide the keys into buckets: words between two splitters, and for
+ *	  each splitter the keys with just that word.  Of the latter, keys that end within the word are one
+ *	  bucket, and keys that go on are another.  Keys that go on agree on eight bytes more.  So a frequent
+ *	  word gives a bucket that is distributed by the bytes behind it.  Buckets too large for one thread
+ *	  are distributed again, by all threads together.  The others are sorted by one thread each, the
+ *	  largest first.  Every distribution first skips the bytes that all keys have in common, if that can
+ *	  be more than is known.
  *
  *	  A distribution moves keys from one array to the other.  The thread that handles a bucket next copies
  *	  it back first, as it needs the bucket in its cache anyway.  So all keys end in one array.
