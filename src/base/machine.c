@@ -85,7 +85,7 @@ find_group(const char *controller, char *folder)
 	return top;
 }
 
-/* Returns the least value of a function for this process's group and the groups above it.  */
+/* Returns the least value of a function for this process's group and the groups above it. */
 static uint64_t
 least_of_groups(const char *controller, uint64_t (*of) (const char *folder))
 {
@@ -105,7 +105,7 @@ least_of_groups(const char *controller, uint64_t (*of) (const char *folder))
 	return least;
 }
 
-/* Returns the number behind a name at the start of a line, or otherwise if the file has no such line.  */
+/* Returns the number behind a name at the start of a line, or otherwise if the file has no such line. */
 static uint64_t
 read_number(const char *folder, const char *file_name, const char *name, uint64_t otherwise)
 {
@@ -124,7 +124,7 @@ read_number(const char *folder, const char *file_name, const char *name, uint64_
 	return found ? number : otherwise;
 }
 
-/* Returns a group's limit of memory, or UINT64_MAX.  Above memory.high the kernel slows processes down.  */
+/* Returns a group's limit of memory, or UINT64_MAX.  Above memory.high the kernel slows processes down. */
 static uint64_t
 group_memory(const char *folder)
 {
@@ -135,7 +135,7 @@ group_memory(const char *folder)
 	return high < most ? high : most;
 }
 
-/* Returns the memory that a group may still take, or UINT64_MAX.  */
+/* Returns the memory that a group may still take, or UINT64_MAX. */
 static uint64_t
 group_memory_left(const char *folder)
 {
@@ -199,7 +199,7 @@ gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_
 	return true;
 }
 
-/* Returns how many cores a group may keep busy, or UINT64_MAX.  */
+/* Returns how many cores a group may keep busy, or UINT64_MAX. */
 static uint64_t
 group_cores(const char *folder)
 {

@@ -44,10 +44,10 @@
 #define INSERTION_MAX 16
 #define MERGE_MAX 256
 
-/* Keys handled between two pauses, about a millisecond.  */
+/* Keys handled between two pauses, about a millisecond. */
 #define PAUSE_INTERVAL 65536
 
-/* Pending work halves in size with every entry; sizes are below 2^64.  */
+/* Pending work halves in size with every entry; sizes are below 2^64. */
 #define STACK_MAX 66
 
 typedef struct Sorter
@@ -58,7 +58,7 @@ typedef struct Sorter
 	bool		cancelled;
 } Sorter;
 
-/* Work to be done on keys[start, end), all agreeing on `depth` bytes.  */
+/* Work to be done on keys[start, end), all agreeing on `depth` bytes. */
 typedef struct Pending
 {
 	size_t		start;
@@ -172,7 +172,7 @@ sort_presorted(GsHostKey *keys, size_t n, uint32_t depth)
 	return i == n;
 }
 
-/* Merge from[0, middle) and from[middle, n) into to.  */
+/* Merge from[0, middle) and from[middle, n) into to. */
 static void
 merge(const GsHostKey *from, size_t middle, size_t n, GsHostKey *to, uint32_t depth)
 {
@@ -198,7 +198,7 @@ merge(const GsHostKey *from, size_t middle, size_t n, GsHostKey *to, uint32_t de
 	memcpy(to + (a_end - a), b, (size_t) (b_end - b) * sizeof(GsHostKey));
 }
 
-/* Sort by insertion in short runs, then merge them; the result is in keys.  */
+/* Sort by insertion in short runs, then merge them; the result is in keys. */
 static void
 merge_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth)
 {
@@ -282,7 +282,7 @@ distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t
 		return;
 	}
 
-	/* Each place has moved on to the end of its bucket.  */
+	/* Each place has moved on to the end of its bucket. */
 	for (int byte = 0; byte < 256; byte++)
 	{
 		size_t		start = byte == 0 ? 0 : counts[byte - 1];
@@ -295,7 +295,7 @@ distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t
 	}
 }
 
-/* Sort keys, which are in `other` where moved, into keys.  */
+/* Sort keys, which are in `other` where moved, into keys. */
 static void
 sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t depth,
 			 bool moved)
@@ -318,7 +318,7 @@ sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32
 		merge_sort(keys, other, n, depth);
 }
 
-/* Read the words of a group anew, after what all its keys have in common.  */
+/* Read the words of a group anew, after what all its keys have in common. */
 static uint32_t
 renew_words(GsHostKey *keys, size_t n, uint32_t depth)
 {
@@ -347,7 +347,7 @@ next_group(const GsHostKey *keys, Pending *work, Pending *group)
 		while (i < end && keys[i].word == word)
 			i++;
 
-		/* Ended keys come first; they are done.  */
+		/* Ended keys come first; they are done. */
 		while (start < i && gs_host_key_class(&keys[start], work->depth) != GS_HOST_GOES_ON)
 			start++;
 		if (i - start > 1)

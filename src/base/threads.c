@@ -21,7 +21,7 @@
 #include "base/threads.h"
 #include "delay.h"
 
-/* A loop, in the frame of gs_host_pool_loop().  */
+/* A loop, in the frame of gs_host_pool_loop(). */
 typedef struct Loop
 {
 	void		(*run) (void *arg, uint32_t part);

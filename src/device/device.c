@@ -9,7 +9,7 @@
  */
 #include "device/device.h"
 
-/* For log lines: "could not sort on the device: <name>".  */
+/* For log lines: "could not sort on the device: <name>". */
 const char *
 gs_status_name(GsStatus status)
 {

@@ -31,13 +31,13 @@
 
 #include "device/libc_key.h"
 
-/* The longest text that put_second_level() reads.  */
+/* The longest text that put_second_level() reads. */
 #define MAX_ENTRIES				16384
 
-/* The most characters of a chunk: bits of a word, less two for the characters before.  */
+/* The most characters of a chunk: bits of a word, less two for the characters before. */
 #define CHUNK					62
 
-/* The most chunks of a text that needs no working memory.  */
+/* The most chunks of a text that needs no working memory. */
 #define CHUNKS					8
 
 struct GsLibcScratch
@@ -52,7 +52,7 @@ gs_libc_scratch_create(void)
 	return malloc(sizeof(GsLibcScratch));
 }
 
-/* Appends bytes as far as there is room.  Returns false if they did not all fit.  */
+/* Appends bytes as far as there is room.  Returns false if they did not all fit. */
 static inline bool
 append(uint8_t *dst, size_t room, size_t *used, const uint8_t *bytes, size_t len)
 {
@@ -130,7 +130,7 @@ put_second_level(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t
 	return true;
 }
 
-/* Collects whether a text needs put_second_level().  */
+/* Collects whether a text needs put_second_level(). */
 typedef struct Second
 {
 	uint64_t	backward;		/* bit 1 is the last character's, bit 0 that of the one before: backward? */
@@ -140,7 +140,7 @@ typedef struct Second
 	bool		empty_forward;
 } Second;
 
-/* A piece of text that is characters of one byte (GsLibcByte).  Bit 0 is the first one's.  */
+/* A piece of text that is characters of one byte (GsLibcByte).  Bit 0 is the first one's. */
 typedef struct Chunk
 {
 	const uint8_t *text;
@@ -184,7 +184,7 @@ look_at_entry(Second *second, const GsLibcEntry *entry, bool has_weight, GsTextL
 	second->empty_forward |= !entry->backward && !has_weight;
 }
 
-/* Reads characters of one byte until another one.  Writes their level 1: at most max bytes.  */
+/* Reads characters of one byte until another one.  Writes their level 1: at most max bytes. */
 static inline void
 read_chunk(const GsLibcTable *table, const uint8_t *text, size_t len, size_t max, uint8_t *dst,
 		   Chunk *chunk, Second *look)
@@ -238,7 +238,7 @@ read_chunk(const GsLibcTable *table, const uint8_t *text, size_t len, size_t max
 	}
 }
 
-/* Reads chunks, and moves *text and *n behind them.  Returns their number.  */
+/* Reads chunks, and moves *text and *n behind them.  Returns their number. */
 static inline int
 read_chunks(const GsLibcTable *table, const uint8_t **text, const uint8_t *end, uint8_t *dst, size_t room,
 			size_t *n, Chunk *chunks, Second *look)
@@ -258,7 +258,7 @@ read_chunks(const GsLibcTable *table, const uint8_t **text, const uint8_t *end, 
 	return k;
 }
 
-/* Writes level i + 1 of a chunk.  */
+/* Writes level i + 1 of a chunk. */
 static inline void
 put_chunk(const GsLibcTable *table, const Chunk *chunk, int i, GsTextLevel *level)
 {
@@ -285,7 +285,7 @@ put_chunk(const GsLibcTable *table, const Chunk *chunk, int i, GsTextLevel *leve
 	level->common += (uint32_t) ((i == 2 ? chunk->n : chunk->len) - from);
 }
 
-/* Writes level i + 1 of a text that is chunks only.  There is room.  Returns the number of bytes.  */
+/* Writes level i + 1 of a text that is chunks only.  There is room.  Returns the number of bytes. */
 static inline size_t
 put_level(const GsLibcTable *table, const Chunk *chunks, int n_chunks, int i, uint8_t *dst)
 {

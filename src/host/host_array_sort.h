@@ -9,16 +9,15 @@
  *	  GS_CODE_SORT	  name of the function to be made:
  *					  void GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch,
  *									   void (*tick) (void))
- *					  a second one, GS_CODE_SORT_flipped, orders what the integers
- *					  are with the bits of another one turned over
+ *					  GS_CODE_SORT_flipped orders the integers with some of their bits
+ *					  flipped, and GS_CODE_SORT_floats the bits of floats
  *	  GS_CODE_DIGITS  bytes of GS_CODE that a radix sort has to pass over
  *	  GS_CODE_RADIX	  numbers from which on it is the faster one
  *
- * Equal integers are the same, so no stability is asked for.  Short arrays are
- * sorted by insertion in runs of sixteen that are merged without branches that
- * depend on the data; longer ones by a radix sort of 8-bit digits, the lowest
- * first, whose counts are all made in one pass and which leaves out digits that
- * are the same everywhere.  What is in order already is found by looking.
+ * Equal integers are the same, so the sort need not be stable.  Arrays that are in order already are found
+ * first.  Short arrays are sorted by insertion in runs of sixteen, which are merged without branches that
+ * depend on the data.  Longer arrays are sorted by a radix sort of 8-bit digits, the lowest first.  One
+ * pass makes all counts, and digits that are the same everywhere are left out.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +34,7 @@
 #define GS_CODE_MERGE GS_CODE_PASTE(GS_CODE_SORT, _merge)
 #define GS_CODE_DIGIT_SORT GS_CODE_PASTE(GS_CODE_SORT, _digits)
 #define GS_CODE_FLIPPED GS_CODE_PASTE(GS_CODE_SORT, _flipped)
+#define GS_CODE_FLOATS GS_CODE_PASTE(GS_CODE_SORT, _floats)
 #define GS_CODE_RUN 16
 
 static void
@@ -172,6 +172,26 @@ GS_CODE_FLIPPED(GS_CODE *a, size_t n, GS_CODE flip, void *scratch, void (*tick) 
 }
 #endif
 
+#if GS_CODE_DIGITS >= 4
+static void
+GS_CODE_FLOATS(GS_CODE *a, size_t n, GS_CODE flip, int exponent_bits, void *scratch, void (*tick) (void))
+{
+	const int	top = 8 * GS_CODE_DIGITS - 1;
+	const GS_CODE sign = (GS_CODE) 1 << top;
+	const GS_CODE bias = (sign >> exponent_bits) - 1;	/* -infinity without it */
+
+	for (size_t i = 0; i < n; i++)
+		a[i] = ((a[i] ^ ((0 - (a[i] >> top)) | sign)) - bias) ^ flip;
+	GS_CODE_SORT(a, n, scratch, tick);
+	for (size_t i = 0; i < n; i++)
+	{
+		GS_CODE		y = (a[i] ^ flip) + bias;
+
+		a[i] = y ^ (((y >> top) - 1) | sign);
+	}
+}
+#endif
+
 #undef GS_CODE
 #undef GS_CODE_SORT
 #undef GS_CODE_DIGITS
@@ -182,6 +202,7 @@ GS_CODE_FLIPPED(GS_CODE *a, size_t n, GS_CODE flip, void *scratch, void (*tick) 
 #undef GS_CODE_MERGE
 #undef GS_CODE_DIGIT_SORT
 #undef GS_CODE_FLIPPED
+#undef GS_CODE_FLOATS
 #undef GS_CODE_RUN
 
 #endif							/* GS_CODE */

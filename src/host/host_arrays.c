@@ -27,7 +27,7 @@
 
 #include "host/host_arrays.h"
 
-/* A multiple of 8 is all that is known about the address of 16 bytes.  */
+/* The address of 16 bytes is only known to be a multiple of 8. */
 __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
 
 #define GS_CODE uint8_t
@@ -54,57 +54,17 @@ __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
 #define GS_CODE_RADIX 512
 #include "host/host_array_sort.h"
 
-/* Sixteen passes are no better than merging.  */
+/* Sixteen passes are no better than merging. */
 #define GS_CODE Code16
 #define GS_CODE_SORT sort_codes_16
 #define GS_CODE_DIGITS 0
 #include "host/host_array_sort.h"
 
-/* Codes of -infinity before they are taken off.  */
-#define FLOAT4_BIAS UINT32_C(0x007fffff)
-#define FLOAT8_BIAS UINT64_C(0x000fffffffffffff)
-
 #define SIGN2 UINT16_C(0x8000)
 #define SIGN4 UINT32_C(0x80000000)
 #define SIGN8 UINT64_C(0x8000000000000000)
 
-static void
-sort_float4(uint32_t *a, size_t n, uint32_t flip, void *scratch, GsHostTick tick)
-{
-	for (size_t i = 0; i < n; i++)
-	{
-		uint32_t	x = a[i];
-
-		a[i] = ((x ^ ((0 - (x >> 31)) | SIGN4)) - FLOAT4_BIAS) ^ flip;
-	}
-	sort_codes_4(a, n, scratch, tick);
-	for (size_t i = 0; i < n; i++)
-	{
-		uint32_t	y = (a[i] ^ flip) + FLOAT4_BIAS;
-
-		a[i] = y ^ (((y >> 31) - 1) | SIGN4);
-	}
-}
-
-static void
-sort_float8(uint64_t *a, size_t n, uint64_t flip, void *scratch, GsHostTick tick)
-{
-	for (size_t i = 0; i < n; i++)
-	{
-		uint64_t	x = a[i];
-
-		a[i] = ((x ^ ((0 - (x >> 63)) | SIGN8)) - FLOAT8_BIAS) ^ flip;
-	}
-	sort_codes_8(a, n, scratch, tick);
-	for (size_t i = 0; i < n; i++)
-	{
-		uint64_t	y = (a[i] ^ flip) + FLOAT8_BIAS;
-
-		a[i] = y ^ (((y >> 63) - 1) | SIGN8);
-	}
-}
-
-/* Turns the bytes of 16 around where their first is not the highest.  */
+/* Reverses the 16 bytes if the first one is not the highest. */
 static Code16
 swap_16(Code16 x)
 {
@@ -152,7 +112,7 @@ gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n, vo
 			sort_codes_4_flipped(elements, n, (uint32_t) flip, scratch, tick);
 			break;
 		case GS_ELEM_FLOAT4:
-			sort_float4(elements, n, (uint32_t) flip, scratch, tick);
+			sort_codes_4_floats(elements, n, (uint32_t) flip, 8, scratch, tick);
 			break;
 		case GS_ELEM_INT8:
 			sort_codes_8_flipped(elements, n, flip ^ SIGN8, scratch, tick);
@@ -161,7 +121,7 @@ gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n, vo
 			sort_codes_8_flipped(elements, n, flip, scratch, tick);
 			break;
 		case GS_ELEM_FLOAT8:
-			sort_float8(elements, n, flip, scratch, tick);
+			sort_codes_8_floats(elements, n, flip, 11, scratch, tick);
 			break;
 		case GS_ELEM_BYTES16:
 			sort_16(elements, n, flip, scratch, tick);

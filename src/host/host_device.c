@@ -113,7 +113,7 @@ host_info(GsDevice *device, GsDeviceInfo *info)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* All host memory is as fast as it gets.  */
+/* All host memory is as fast as it gets. */
 static GsStatus
 host_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 {
@@ -124,7 +124,7 @@ host_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 	return GS_OK;
 }
 
-/* A thread's task.  */
+/* A thread's task. */
 static void
 trim(GsHostTask *task)
 {
@@ -192,7 +192,7 @@ host_sort_close(GsDeviceSort *sort)
 	GsDevice   *device = sort->device;
 	GsDeviceSort **link = &device->sorts;
 
-	/* The protocol allows no pending jobs, but close() has them.  */
+	/* The protocol allows no pending jobs, but close() has them. */
 	pthread_mutex_lock(&device->lock);
 	if (sort->n_pending > 0)
 		host_cancel(sort);

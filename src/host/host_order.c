@@ -46,22 +46,22 @@
 #define N_BUCKETS (3 * (MAX_SPLITTERS + 1))
 #define OVERSAMPLING 16
 
-/* Keys in a block of a distribution.  */
+/* Keys in a block of a distribution. */
 #define BLOCK_KEYS 32768
 
-/* Fewer keys than these are left to one thread.  */
+/* Fewer keys than these are left to one thread. */
 #define SINGLE_KEYS 65536
 
-/* Rows that one part of the result has.  */
+/* Rows that one part of the result has. */
 #define RESULT_ROWS (16 * GS_HOST_SUM_ROWS)
 
-/* Records between two entries of the table that finds a row's image.  */
+/* Records between two entries of the table that finds a row's image. */
 #define FIND_SHIFT 12
 
-/* Rows take the memory of as many keys.  */
+/* Rows take the memory of as many keys. */
 _Static_assert(sizeof(GsHostRow) <= sizeof(GsHostKey), "GsHostRow is too large");
 
-/* Keys that agree on `depth` bytes.  */
+/* Keys that agree on `depth` bytes. */
 typedef struct Segment
 {
 	size_t		start;
@@ -92,7 +92,7 @@ typedef struct Orderer
 	GsHostKey  *scratch;
 	uint16_t   *buckets;		/* of each key of the segment */
 
-	/* The segment being distributed.  */
+	/* The segment being distributed. */
 	Segment		seg;
 	GsHostKey	pivot;			/* its first key */
 	uint32_t	common;			/* lowered by all threads */
@@ -100,13 +100,13 @@ typedef struct Orderer
 	uint64_t	splitters[MAX_SPLITTERS];
 	size_t	   *counts;			/* N_BUCKETS of each block, then places */
 
-	/* What is kept.  */
+	/* What is kept. */
 	GsKeep		keep;
 	uint64_t   *kept;			/* unique, groups: the number of rows that each part of the result keeps;
 								 * then the place of the first of them */
 	uint64_t	top_keys[32];	/* keep.top: keys by the highest bit of their number of rows */
 
-	/* Segments that wait to be sorted by one thread, and to be distributed.  */
+	/* Segments that wait to be sorted by one thread, and to be distributed. */
 	SegmentList small;
 	SegmentList large;
 
@@ -147,14 +147,14 @@ set_up_keys(void *arg, uint32_t part)
 	}
 }
 
-/* The record of a row, given its number.  */
+/* The record of a row, given its number. */
 static inline const GsRecord *
 find_record(const Orderer *o, uint64_t row, const GsHostImage **image)
 {
 	uint64_t	low = o->find[row >> FIND_SHIFT];
 	uint64_t	high = o->find[(row >> FIND_SHIFT) + 1];
 
-	/* The last image in [low, high] that starts at or before the row.  */
+	/* The last image in [low, high] that starts at or before the row. */
 	while (low < high)
 	{
 		uint64_t	middle = low + (high - low + 1) / 2;

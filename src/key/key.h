@@ -20,9 +20,9 @@
  * behind it (key_record.c).
  *
  * Protocol
- *	  1.  gs_key_desc_create, while planning and again in every process that
+ *	  1. gs_key_desc_create, while planning and again in every process that
  *		 runs the sort.  If it returns NULL, PostgreSQL sorts.
- *	  2.  For every tuple: slot_getsomeattrs(slot, desc->max_attno), and
+ *	  2. For every tuple: slot_getsomeattrs(slot, desc->max_attno), and
  *		 gs_key_write with the slot's arrays.
  *
  *-------------------------------------------------------------------------
@@ -34,7 +34,7 @@
 #include "executor/tuptable.h"
 #include "stats.h"
 
-/* Longest key in bytes.  Longer keys are cut off, and inexact.  */
+/* Longest key in bytes.  Longer keys are cut off, and inexact. */
 #define GS_KEY_MAX			8192
 
 /*
@@ -43,11 +43,11 @@
  */
 #define GS_KEY_FIXED_MAX	16
 
-/* gs_key_write() returns these if the key does not fit, or if the row has no key.  */
+/* gs_key_write() returns these if the key does not fit, or if the row has no key. */
 #define GS_KEY_NO_ROOM		UINT32_MAX
 #define GS_KEY_NONE			(UINT32_MAX - 1)
 
-/* How a column's value becomes bytes.  */
+/* How a column's value becomes bytes. */
 typedef enum GsKeyKind
 {
 	GS_KEY_BOOL,
@@ -80,7 +80,7 @@ typedef enum GsKeyKind
 	GS_KEY_ABBREVIATED			/* abbreviated key of the operator class; ends the key, which is inexact */
 } GsKeyKind;
 
-/* Columns by which rows are compared, as in plan nodes.  */
+/* Columns by which rows are compared, as in plan nodes. */
 typedef struct GsColumns
 {
 	int			n;

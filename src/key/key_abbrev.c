@@ -30,7 +30,7 @@
 #include "base/string_sort.h"
 #include "key/key_value.h"
 
-/* Numbers that are compared: around each power of two, and others.  */
+/* Numbers that are compared: around each power of two, and others. */
 #define N_PROBES	256
 #define N_PARTNERS	16
 
@@ -46,7 +46,7 @@ sign(int order)
 	return (order > 0) - (order < 0);
 }
 
-/* Does the class compare its abbreviated keys as unsigned integers?  */
+/* Does the class compare its abbreviated keys as unsigned integers? */
 static bool
 is_unsigned_order(GsKeyAbbreviation *abbreviation)
 {

@@ -34,15 +34,15 @@
 
 #include "key/key_value.h"
 
-/* Marks before elements, and behind the last one.  */
+/* Marks before elements, and behind the last one. */
 #define ARRAY_END		0x00
 #define ARRAY_VALUE		0x01
 #define ARRAY_NULL		0x02
 
-/* Bytes of the longest tail: the end, dimensions, lengths, lower bounds.  */
+/* Bytes of the longest tail: the end, dimensions, lengths, lower bounds. */
 #define ARRAY_TAIL_MAX		(sizeof(uint64) + 1 + MAXDIM * 2 * sizeof(uint32))
 
-/* Room for an array with a short header.  */
+/* Room for an array with a short header. */
 typedef union ShortArray
 {
 	ArrayType	header;
@@ -50,14 +50,14 @@ typedef union ShortArray
 	double		align;
 } ShortArray;
 
-/* Do the elements' encodings leave codes for the end and NULL?  */
+/* Do the elements' encodings leave codes for the end and NULL? */
 static inline bool
 is_float(const GsKeyColumn *col)
 {
 	return col->kind == GS_KEY_FLOAT4 || col->kind == GS_KEY_FLOAT8;
 }
 
-/* The array, flat, in line, uncompressed and aligned.  */
+/* The array, flat, in line, uncompressed and aligned. */
 static const ArrayType *
 fetch_array(Datum value, ShortArray *space)
 {
@@ -122,7 +122,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 	return data;
 }
 
-/* The same where not all elements fit.  width: bytes of an element.  */
+/* The same where not all elements fit.  width: bytes of an element. */
 static bool
 put_first_elements(const GsKeyElement *element, const char *data, size_t width, uint8 **at,
 				   const uint8 *end)
@@ -136,7 +136,7 @@ put_first_elements(const GsKeyElement *element, const char *data, size_t width, 
 	return gs_key_append(at, end, whole, width);
 }
 
-/* Elements of any type, with and without NULLs.  */
+/* Elements of any type, with and without NULLs. */
 static bool
 put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 **at,
 			 const uint8 *end)

@@ -39,7 +39,7 @@ add_column(GsKeyDesc *desc)
 	return &desc->cols[desc->ncols];
 }
 
-/* The libc collation of the text that a value is, or contains.  */
+/* The libc collation of the text that a value is, or contains. */
 static const GsLibcCollation *
 find_libc(const GsKeyColumn *col)
 {
@@ -51,7 +51,7 @@ find_libc(const GsKeyColumn *col)
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type,
 								int32 typmod);
 
-/* Describes a value inside of another one.  It cannot be of a composite type.  */
+/* Describes a value inside of another one.  It cannot be of a composite type. */
 static GsRefusal
 describe_nested(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type)
 {
@@ -59,7 +59,7 @@ describe_nested(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oi
 		describe_value(col, opfamily, opcintype, collation, type, -1);
 }
 
-/* Elements are compared by their type's default operator class.  */
+/* Elements are compared by their type's default operator class. */
 static GsRefusal
 describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 {
@@ -82,7 +82,7 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 						   type);
 }
 
-/* Bounds are compared by the operator class of the range's type.  */
+/* Bounds are compared by the operator class of the range's type. */
 static GsRefusal
 describe_bounds(GsKeyColumn *col, Oid range_type)
 {
@@ -103,7 +103,7 @@ describe_bounds(GsKeyColumn *col, Oid range_type)
 						   get_range_collation(range_type), get_range_subtype(range_type));
 }
 
-/* Strings in jsonb are compared under the database's collation.  */
+/* Strings in jsonb are compared under the database's collation. */
 static GsRefusal
 describe_strings(GsKeyColumn *col)
 {
@@ -114,7 +114,7 @@ describe_strings(GsKeyColumn *col)
 						  DEFAULT_COLLATION_OID, TEXTOID, -1);
 }
 
-/* Describes a value: of a column, or an element of an array.  */
+/* Describes a value: of a column, or an element of an array. */
 static GsRefusal
 describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type, int32 typmod)
 {
@@ -125,7 +125,7 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 	if (row == NULL)
 		return refusal;
 
-	/* The datums are read as opcintype, so they must look like it.  */
+	/* The datums are read as opcintype, so they must look like it. */
 	if (!IsBinaryCoercible(type, opcintype))
 		return GS_REFUSE_TYPE;
 
@@ -194,7 +194,7 @@ describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending)
 	return GS_REFUSE_NONE;
 }
 
-/* Adds a column of the sort, with the fields of a composite type.  Or returns why it has no encoding.  */
+/* Adds a column of the sort, with the fields of a composite type.  Or returns why it has no encoding. */
 static GsRefusal
 describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int32 typmod)
 {
@@ -231,7 +231,7 @@ describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int3
 	return col->record ? describe_fields(desc, col->record, descending) : GS_REFUSE_NONE;
 }
 
-/* A composite column without a field in the key orders nothing.  */
+/* A composite column without a field in the key orders nothing. */
 static bool
 may_end_with_last(const GsKeyDesc *desc)
 {
@@ -295,7 +295,7 @@ gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typm
 	return desc;
 }
 
-/* Tells how to find the end of a column's bytes.  Returns false if the layout alone does not tell.  */
+/* Tells how to find the end of a column's bytes.  Returns false if the layout alone does not tell. */
 static bool
 find_column_end(const GsKeyColumn *col, GsGroupColumn *column)
 {

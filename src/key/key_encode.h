@@ -51,7 +51,7 @@ gs_key_null_byte(bool isnull, bool nulls_first)
 	return (uint8_t) (isnull != nulls_first);
 }
 
-/* Turn an ascending encoding into a descending one, or back.  */
+/* Turn an ascending encoding into a descending one, or back. */
 static inline void
 gs_key_complement(uint8_t *bytes, size_t len)
 {
@@ -93,7 +93,7 @@ gs_key_put_uint64(uint8_t *dst, uint64_t value)
 	memcpy(dst, &value, sizeof(value));
 }
 
-/* The low five bytes of a value below 2^40.  */
+/* The low five bytes of a value below 2^40. */
 static inline void
 gs_key_put_uint40(uint8_t *dst, uint64_t value)
 {

@@ -39,7 +39,7 @@
 
 #include "key/key_encode.h"
 
-/* Stored headers.  */
+/* Stored headers. */
 #define GS_NUMERIC_FORM		0xc000
 #define GS_NUMERIC_NEGATIVE	0x4000	/* long form's sign */
 #define GS_NUMERIC_SHORT	0x8000
@@ -51,7 +51,7 @@
 #define GS_NUMERIC_SHORT_WEIGHT_SIGN 0x0040
 #define GS_NUMERIC_SHORT_WEIGHT 0x003f
 
-/* First bytes that are written.  */
+/* First bytes that are written. */
 #define GS_KEY_NUMERIC_ZERO	0x80
 #define GS_KEY_NUMERIC_SMALL 0x81
 #define GS_KEY_NUMERIC_LARGE 0xfd

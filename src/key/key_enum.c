@@ -45,7 +45,7 @@ struct GsKeyLabels
 	int			n;
 };
 
-/* In CurrentMemoryContext.  The labels are read when the first one is needed.  */
+/* In CurrentMemoryContext.  The labels are read when the first one is needed. */
 GsKeyLabels *
 gs_key_labels_create(Oid type)
 {
@@ -56,7 +56,7 @@ gs_key_labels_create(Oid type)
 	return labels;
 }
 
-/* Reads the type's labels, sorted by OID.  Returns their number.  */
+/* Reads the type's labels, sorted by OID.  Returns their number. */
 static int
 read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read)
 {
@@ -98,7 +98,7 @@ find_label(const Label *labels, int n, Oid oid)
 	return n == 0 ? NULL : bsearch(&oid, labels, n, sizeof(Label), oid_cmp);
 }
 
-/* Reads the labels as they are now.  Raises an error if a known label has another number.  */
+/* Reads the labels as they are now.  Raises an error if a known label has another number. */
 static void
 add_new_labels(GsKeyLabels *labels)
 {

@@ -42,7 +42,7 @@
 
 #include "key/key_icu_table.h"
 
-/* The most common weights of a character at a level, before and after its other weights.  */
+/* The most common weights of a character at a level, before and after its other weights. */
 #define MAX_COMMON				7
 
 /* Sizes of the texts from which characters are learnt, and of their keys. */
@@ -52,7 +52,7 @@
 /* Ways to read a key: is the lead byte compressed, and does each lower level end with a count? */
 #define READING_WAYS			8
 
-/* The proof.  */
+/* The proof. */
 #define PROOF_CHARACTERS		300
 #define PROOF_TEXTS				300
 
@@ -291,7 +291,7 @@ is_common(const GsIcuWeights *weights)
 	return weights->before == 1 && weights->n == 0;
 }
 
-/* A text with ICU's key of it.  */
+/* A text with ICU's key of it. */
 typedef struct Sample
 {
 	size_t		len;
@@ -318,7 +318,7 @@ ask_icu(const GsIcuTable *table, Sample *sample)
 						   &sample->key_len);
 }
 
-/* Does the table give ICU's key?  */
+/* Does the table give ICU's key? */
 static bool
 is_same_key(GsIcuTable *table, const Sample *sample)
 {
@@ -439,7 +439,7 @@ next_random(uint64_t *state, uint32_t n)
 	return (uint32_t) (*state >> 33) % n;
 }
 
-/* Is the character in the table?  */
+/* Is the character in the table? */
 static bool
 is_learnt(GsIcuTable *table, uint32_t c)
 {
@@ -498,7 +498,7 @@ gs_icu_table_prove(GsIcuTable *table)
 
 /* ---- for devices ---- */
 
-/* Returns a character's bound (text_key.h).  */
+/* Returns a character's bound (text_key.h). */
 static uint32_t
 character_bound(const GsIcuCharacters *characters, const GsIcuCharacter *character)
 {

@@ -28,7 +28,7 @@
 #include "key/key_encode_numeric.h"
 #include "key/key_value.h"
 
-/* Each value begins with one of these.  */
+/* Each value begins with one of these. */
 #define JSONB_EMPTY_ROOT	0x01
 #define JSONB_NULL			0x02
 #define JSONB_STRING		0x03
@@ -38,7 +38,7 @@
 #define JSONB_ARRAY			0x07
 #define JSONB_OBJECT		0x08
 
-/* A key that is being written.  */
+/* A key that is being written. */
 typedef struct Output
 {
 	const GsKeyColumn *string;
@@ -48,7 +48,7 @@ typedef struct Output
 	const uint8 *end;
 } Output;
 
-/* Raises an error if the bytes are not all inside of the value.  */
+/* Raises an error if the bytes are not all inside of the value. */
 static inline void
 check_bytes(const Output *output, const void *bytes, size_t len)
 {

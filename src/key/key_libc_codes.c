@@ -17,7 +17,7 @@
 #include "base/machine.h"
 #include "key/key_libc_codes.h"
 
-/* Values of a code's second or third byte.  */
+/* Values of a code's second or third byte. */
 #define VALUES					(256 - GS_CODE_LEAST)
 
 typedef struct Gap
@@ -85,7 +85,7 @@ gs_codes_shorten(GsCodes *codes, uint32_t weight)
 		code->is_short = true;
 }
 
-/* Finds the gaps, and the length of their codes.  Returns false if most first bytes are too few.  */
+/* Finds the gaps, and the length of their codes.  Returns false if most first bytes are too few. */
 static bool
 find_gaps(const GsCodes *codes, int most, Gaps *gaps)
 {

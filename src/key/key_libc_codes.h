@@ -8,10 +8,10 @@
  * another code.  So strings of codes compare as strings of weights do.
  *
  * Protocol
- *	  1.  gs_codes_add for each weight; gs_codes_sort
- *	  2.  gs_codes_shorten for the frequent ones
- *	  3.  gs_codes_assign
- *	  4.  gs_codes_put; gs_codes_free
+ *	  1. gs_codes_add for each weight; gs_codes_sort
+ *	  2. gs_codes_shorten for the frequent ones
+ *	  3. gs_codes_assign
+ *	  4. gs_codes_put; gs_codes_free
  *
  * Nothing here knows PostgreSQL; this header is plain C11.
  *
@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The least byte of a code.  */
+/* The least byte of a code. */
 #define GS_CODE_LEAST			0x02
 #define GS_CODE_BYTES			3
 
@@ -35,7 +35,7 @@ typedef struct GsCode
 	uint8_t		bytes[GS_CODE_BYTES];
 } GsCode;
 
-/* Zero it before use.  */
+/* Zero it before use. */
 typedef struct GsCodes
 {
 	GsCode	   *codes;
@@ -43,10 +43,10 @@ typedef struct GsCodes
 	uint64_t	max;
 } GsCodes;
 
-/* False: memory is short.  */
+/* False: memory is short. */
 extern bool gs_codes_add(GsCodes *codes, uint32_t weight);
 
-/* Sorts the weights, and drops duplicates.  */
+/* Sorts the weights, and drops duplicates. */
 extern void gs_codes_sort(GsCodes *codes);
 extern void gs_codes_shorten(GsCodes *codes, uint32_t weight);
 
@@ -56,10 +56,10 @@ extern void gs_codes_shorten(GsCodes *codes, uint32_t weight);
  */
 extern int	gs_codes_count_leads(const GsCodes *codes, int most);
 
-/* Gives each weight a code with a first byte from least to most.  Returns false for too many weights.  */
+/* Gives each weight a code with a first byte from least to most.  Returns false for too many weights. */
 extern bool gs_codes_assign(GsCodes *codes, int least, int most);
 
-/* Writes a weight's code, at most GS_CODE_BYTES bytes, and returns its length.  */
+/* Writes a weight's code, at most GS_CODE_BYTES bytes, and returns its length. */
 extern int	gs_codes_put(const GsCodes *codes, uint32_t weight, uint8_t *dst);
 extern void gs_codes_free(GsCodes *codes);
 

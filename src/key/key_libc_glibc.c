@@ -84,7 +84,7 @@ add_range(GsGlibcTables *tables, uint8_t lead, const uint8_t *first, const uint8
 	}
 }
 
-/* Adds the sequences of a list.  */
+/* Adds the sequences of a list. */
 static bool
 add_list(GsGlibcTables *tables, uint8_t lead, const uint8_t *at, const int32_t *indirect, bool utf8,
 		 const char **why)

@@ -31,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Tibetan and Lao contractions have the longest sequences.  */
+/* Tibetan and Lao contractions have the longest sequences. */
 #define GS_GLIBC_SEQUENCE		24
 
 #define GS_GLIBC_BACKWARD		2
@@ -61,10 +61,10 @@ typedef struct GsGlibcTables
  */
 extern bool gs_glibc_read(GsGlibcTables *tables, locale_t locale, bool utf8, const char **why);
 
-/* Returns the n bytes of an index's weights at a level.  */
+/* Returns the n bytes of an index's weights at a level. */
 extern const uint8_t *gs_glibc_weights(const GsGlibcTables *tables, uint32_t index, int level, int *n);
 
-/* Returns the weight at *at, and moves *at behind it.  */
+/* Returns the weight at *at, and moves *at behind it. */
 extern uint32_t gs_glibc_weight(const uint8_t **at);
 
 #endif							/* GS_KEY_LIBC_GLIBC_H */

@@ -15,7 +15,7 @@
 
 #include "key/key_libc_table.h"
 
-/* Each pair takes some 2 microseconds.  */
+/* Each pair takes some 2 microseconds. */
 #define PAIRS					20000
 #define CHARACTERS				12
 #define CHARACTER_BYTES			24
@@ -44,7 +44,7 @@ next_random(Proof *proof, uint32_t n)
 	return (uint32_t) (proof->random >> 33) % n;
 }
 
-/* Writes a random sequence of the table.  Under UTF-8 it is a character or a contraction.  */
+/* Writes a random sequence of the table.  Under UTF-8 it is a character or a contraction. */
 static int
 choose_character(Proof *proof, bool ascii, uint8_t *dst)
 {
@@ -99,7 +99,7 @@ sign(int order)
 	return (order > 0) - (order < 0);
 }
 
-/* Does the table order two texts as PostgreSQL orders them?  */
+/* Does the table order two texts as PostgreSQL orders them? */
 static bool
 is_right(Proof *proof, const Text *a, const Text *b)
 {
@@ -130,7 +130,7 @@ is_right(Proof *proof, const Text *a, const Text *b)
 	return sign(order) == sign(expected);
 }
 
-/* Replaces, removes, or inserts some characters.  */
+/* Replaces, removes, or inserts some characters. */
 static void
 mutate(Proof *proof, Text *text, bool ascii)
 {

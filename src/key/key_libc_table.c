@@ -55,15 +55,15 @@
 #define NO_WEIGHT				UINT32_MAX
 #define SEVERAL_WEIGHTS			(UINT32_MAX - 1)
 
-/* Bytes of a level's counts.  A last level with positions has LEAST_COUNTS or more.  */
+/* Bytes of a level's counts.  A last level with positions has LEAST_COUNTS or more. */
 #define COUNTS					65
 #define LEAST_COUNTS			17
 
-/* At the last level codes end at CODES_END; greater bytes have other uses (libc_put.c).  */
+/* At the last level codes end at CODES_END; greater bytes have other uses (libc_put.c). */
 #define CONTINUED				0xff
 #define CODES_END				0xfd
 
-/* An array that grows.  */
+/* An array that grows. */
 typedef struct Array
 {
 	char	   *bytes;
@@ -90,7 +90,7 @@ typedef struct Build
 	GsCodes		low_codes;		/* of last weights below the border */
 } Build;
 
-/* A character with weights of levels 1 and 4.  */
+/* A character with weights of levels 1 and 4. */
 typedef struct Letter
 {
 	uint32_t	first;			/* its first weights of levels 1 and 3 */
@@ -164,7 +164,7 @@ rule_of(const Build *build, uint32_t i, int level)
 
 /* ---- sequences ---- */
 
-/* Returns the entry of an index.  If several sequences have the index, the entry becomes ambiguous.  */
+/* Returns the entry of an index.  If several sequences have the index, the entry becomes ambiguous. */
 static uint32_t
 find_entry(Build *build, uint32_t index)
 {
@@ -284,7 +284,7 @@ build_trie(Build *build)
 	}
 }
 
-/* Returns the entry of an ASCII character, or NONE.  */
+/* Returns the entry of an ASCII character, or NONE. */
 static uint32_t
 ascii_entry(const Build *build, int c)
 {
@@ -297,7 +297,7 @@ ascii_entry(const Build *build, int c)
 
 /* ---- levels ---- */
 
-/* Accepts backward rules at level 2, and positions at the last of four levels.  */
+/* Accepts backward rules at level 2, and positions at the last of four levels. */
 static void
 check_rules(Build *build)
 {
@@ -325,7 +325,7 @@ check_rules(Build *build)
 	build->table.position = n_positions > 0;
 }
 
-/* Returns the most frequent weight of a level.  */
+/* Returns the most frequent weight of a level. */
 static uint32_t
 choose_common(const Build *build, int level)
 {
@@ -342,7 +342,7 @@ choose_common(const Build *build, int level)
 	return best;
 }
 
-/* Adds a level's weights from least to most - 1.  Implied weights need no code.  */
+/* Adds a level's weights from least to most - 1.  Implied weights need no code. */
 static void
 add_weights(Build *build, GsCodes *codes, int level, uint32_t least, uint32_t most)
 {
@@ -365,7 +365,7 @@ add_weights(Build *build, GsCodes *codes, int level, uint32_t least, uint32_t mo
 	gs_codes_sort(codes);
 }
 
-/* Gives the weights of ASCII characters codes of one byte.  */
+/* Gives the weights of ASCII characters codes of one byte. */
 static void
 shorten_ascii(const Build *build, GsCodes *codes, int level)
 {
@@ -388,7 +388,7 @@ code_first_level(Build *build)
 		build->why = "it has too many weights of the first level";
 }
 
-/* Codes a level with counts: lesser weights get codes below the counts, greater weights above.  */
+/* Codes a level with counts: lesser weights get codes below the counts, greater weights above. */
 static void
 code_level(Build *build, int level)
 {
@@ -441,7 +441,7 @@ compare_letters(const void *a, const void *b)
 	return x->last < y->last ? -1 : x->last > y->last;
 }
 
-/* Finds equal weights among n pairs of a weight and an entry, and makes their entries ambiguous.  */
+/* Finds equal weights among n pairs of a weight and an entry, and makes their entries ambiguous. */
 static void
 mark_repeated(Build *build, uint64_t *pairs, uint32_t n)
 {
@@ -488,7 +488,7 @@ find_ambiguous(Build *build)
 	free(without);
 }
 
-/* Collects all characters with weights of levels 1 and 4, and sets the border.  */
+/* Collects all characters with weights of levels 1 and 4, and sets the border. */
 static uint32_t
 collect_letters(Build *build, Letter *letters)
 {
@@ -552,7 +552,7 @@ find_implied(Build *build)
 	free(letters);
 }
 
-/* Codes the last level: weights below the border, then counts, then the other weights.  */
+/* Codes the last level: weights below the border, then counts, then the other weights. */
 static void
 code_last_level(Build *build)
 {
@@ -581,7 +581,7 @@ code_last_level(Build *build)
 
 /* ---- entries ---- */
 
-/* Writes an entry's codes of a level.  */
+/* Writes an entry's codes of a level. */
 static uint8_t *
 put_codes(Build *build, uint32_t i, int level, uint8_t *dst)
 {
@@ -606,7 +606,7 @@ put_codes(Build *build, uint32_t i, int level, uint8_t *dst)
 	return dst;
 }
 
-/* Finds out whether an entry is of one of the two simple kinds, as most entries are.  */
+/* Finds out whether an entry is of one of the two simple kinds, as most entries are. */
 static void
 find_kind(const Build *build, GsLibcEntry *entry, const uint8_t *codes)
 {
@@ -689,7 +689,7 @@ describe_byte(const Build *build, int c, bool alone)
 		(GsLibcByte) entry->backward << GS_LIBC_BYTE_BACKWARD;
 }
 
-/* Most texts consist of such bytes.  */
+/* Most texts consist of such bytes. */
 static void
 collect_bytes(Build *build)
 {
@@ -708,7 +708,7 @@ place_array(GsLibcTable *table, const Array *array)
 	return offset;
 }
 
-/* Copies all arrays into one block.  */
+/* Copies all arrays into one block. */
 static GsLibcTable *
 pack(Build *build, bool utf8)
 {

@@ -13,7 +13,7 @@
 #include "key/key.h"
 #include "key/key_libc.h"
 
-/* An operator class whose order keys can express.  */
+/* An operator class whose order keys can express. */
 typedef struct GsKeyType
 {
 	Oid			type;			/* its input type */

@@ -20,7 +20,7 @@
 #include "key/key_libc.h"
 #include "key/key_value.h"
 
-/* A bpchar without its trailing blanks.  */
+/* A bpchar without its trailing blanks. */
 static GsVarBytes
 bpchar_bytes(struct varlena *value)
 {
@@ -33,7 +33,7 @@ bpchar_bytes(struct varlena *value)
 
 bool		gs_key_lacks_text = false;
 
-/* Writes text that has been fetched, by its bytes or by its collation.  */
+/* Writes text that has been fetched, by its bytes or by its collation. */
 bool
 gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
 				   size_t *written)
@@ -99,7 +99,7 @@ put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 	return all;
 }
 
-/* The value is an int32, which may be unaligned, for the number of bits, and then the bits.  */
+/* The value is an int32, which may be unaligned, for the number of bits, and then the bits. */
 static bool
 put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 {
@@ -111,7 +111,7 @@ put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 	return gs_key_put_bits(dst, room, bytes.data + sizeof(n_bits), n_bits, written);
 }
 
-/* Ordered by length, then by elements.  An oidvector is never toasted, and has no short header.  */
+/* Ordered by length, then by elements.  An oidvector is never toasted, and has no short header. */
 static bool
 put_oidvector(const oidvector *vector, uint8 *dst, size_t room, size_t *written)
 {

@@ -22,10 +22,10 @@
 #include "key/key.h"
 #include "key/key_encode.h"
 
-/* The widest fixed-width value that a column can have, in bytes.  */
+/* The widest fixed-width value that a column can have, in bytes. */
 #define GS_KEY_VALUE_MAX	16
 
-/* Describes the elements of an array, the bounds of a range, or the strings of jsonb.  */
+/* Describes the elements of an array, the bounds of a range, or the strings of jsonb. */
 struct GsKeyElement
 {
 	struct TypeCacheEntry *range;	/* the range's type, else NULL */
@@ -35,7 +35,7 @@ struct GsKeyElement
 	GsKeyColumn column;			/* ascending, not last */
 };
 
-/* A composite type, and the fields of the value at hand.  */
+/* A composite type, and the fields of the value at hand. */
 struct GsKeyRecord
 {
 	Oid			type;
@@ -45,7 +45,7 @@ struct GsKeyRecord
 	bool	   *isnull;
 };
 
-/* A varlena's contents, or their first bytes.  */
+/* A varlena's contents, or their first bytes. */
 typedef struct GsVarBytes
 {
 	const uint8 *data;
@@ -60,7 +60,7 @@ typedef struct GsVarBytes
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
 
-/* gs_key_put_varying() sets this, and returns false, if text under a libc collation has no key.  */
+/* gs_key_put_varying() sets this, and returns false, if text under a libc collation has no key. */
 extern bool gs_key_lacks_text;
 extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst,
 							   size_t room, size_t *written);
@@ -83,7 +83,7 @@ extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, si
 extern GsKeyRecord *gs_key_record_create(Oid type, int32 typmod);
 extern bool gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull);
 
-/* key_enum.c: the order of the labels of a type.  */
+/* key_enum.c: the order of the labels of a type. */
 extern GsKeyLabels *gs_key_labels_create(Oid type);
 extern float4 gs_key_label_order(GsKeyLabels *labels, Oid label);
 
@@ -104,12 +104,12 @@ extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint
 extern GsKeyCollator *gs_key_collator_open(Oid collation, const char *locale, bool deterministic);
 extern bool gs_key_collator_is_deterministic(const GsKeyCollator *collator);
 
-/* The table by which devices make sort keys.  NULL: they make none.  */
+/* The table by which devices make sort keys.  NULL: they make none. */
 extern const struct GsTextTable *gs_key_collator_device_table(GsKeyCollator *collator);
 extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
 						   uint8 *dst, size_t room, size_t *written);
 
-/* Raises an error if a value is damaged.  */
+/* Raises an error if a value is damaged. */
 static inline void
 gs_key_check_damage(bool good)
 {
@@ -157,10 +157,10 @@ gs_var_bytes(struct varlena *value, uint32 len)
 	return bytes;
 }
 
-/* A numeric's contents, header and weight checked.  */
+/* A numeric's contents, header and weight checked. */
 extern GsVarBytes gs_numeric_contents(struct varlena *value);
 
-/* Does the column's encoding contain all bytes of the value, so that it is never shorter?  */
+/* Does the column's encoding contain all bytes of the value, so that it is never shorter? */
 static inline bool
 gs_key_is_plain(const GsKeyColumn *col)
 {
@@ -168,7 +168,7 @@ gs_key_is_plain(const GsKeyColumn *col)
 		(col->kind == GS_KEY_TEXT && col->collator == NULL && col->libc == NULL);
 }
 
-/* Adds len bytes at *at, or as many as fit before end.  Returns whether all did.  */
+/* Adds len bytes at *at, or as many as fit before end.  Returns whether all did. */
 static inline bool
 gs_key_append(uint8 **at, const uint8 *end, const uint8 *bytes, size_t len)
 {

@@ -19,7 +19,7 @@
 
 #include "key/key_value.h"
 
-/* Writes columns of a fixed width.  Zeroes stand for a NULL.  */
+/* Writes columns of a fixed width.  Zeroes stand for a NULL. */
 static inline uint32
 write_fixed(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 			uint8 *dst, uint32 capacity)
@@ -42,7 +42,7 @@ write_fixed(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 	return desc->fixed_width;
 }
 
-/* Writes any columns.  */
+/* Writes any columns. */
 static uint32
 write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_isnull,
 			  uint8 *dst, uint32 capacity, bool *inexact)

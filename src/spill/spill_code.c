@@ -26,7 +26,7 @@
 
 #define LOOK_SLOTS 1024
 
-/* The longest number is 2^31.  */
+/* The longest number is 2^31. */
 #define NUMBER_BYTES 5
 
 /* A place where a row has bytes of its source, counted from the end of the copy before. */
@@ -36,7 +36,7 @@ typedef struct Copy
 	uint32_t	source_gap;
 } Copy;
 
-/* A row, or a key.  */
+/* A row, or a key. */
 typedef struct Bytes
 {
 	const uint8_t *bytes;
@@ -80,7 +80,7 @@ min_len(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The bytes of a row after the first ones.  */
+/* The bytes of a row after the first ones. */
 static inline Bytes
 rest_of(Bytes row, uint32_t from)
 {
@@ -93,7 +93,7 @@ shared_bytes(Bytes a, Bytes b)
 	return gs_host_common_bytes(a.bytes, b.bytes, min_len(a.len, b.len));
 }
 
-/* The source of a row's bytes: its key, or else the row before.  */
+/* The source of a row's bytes: its key, or else the row before. */
 static inline Bytes
 source_of(const Coder *coder, Bytes key)
 {
@@ -203,7 +203,7 @@ put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes
 	return dst;
 }
 
-/* Does a row have its places for copies?  */
+/* Does a row have its places for copies? */
 static bool
 has_copies(const Coder *coder, Bytes row, uint32_t from, Bytes source)
 {
@@ -214,7 +214,7 @@ has_copies(const Coder *coder, Bytes row, uint32_t from, Bytes source)
 		memcmp(row.bytes + row_at, source.bytes + source_at, MIN_COPY) == 0;
 }
 
-/* Write a record.  */
+/* Write a record. */
 static uint8_t *
 put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 {

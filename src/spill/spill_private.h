@@ -139,7 +139,7 @@ typedef enum GsSpillCutKind
 	GS_CUT_AFTER_KEY			/* the first whose key is greater, or none */
 } GsSpillCutKind;
 
-/* Where a border cuts a run.  */
+/* Where a border cuts a run. */
 typedef struct GsSpillCut
 {
 	GsSpillCutKind kind;
@@ -149,7 +149,7 @@ typedef struct GsSpillCut
 	const uint8_t *key;
 } GsSpillCut;
 
-/* A block in memory.  */
+/* A block in memory. */
 typedef struct GsSpillView
 {
 	const char *data;
@@ -239,7 +239,7 @@ typedef struct GsSpillTask
 
 /* ---- spill_io.c ---- */
 
-/* NULL: no memory, and the job has ended.  */
+/* NULL: no memory, and the job has ended. */
 extern GsSpillTask *gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job);
 
 /* Adds a part, zeroed.  NULL: no memory.  The parts before it may move. */
