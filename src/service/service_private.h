@@ -205,7 +205,7 @@ typedef struct ServedSession
 	uint64		run_bytes;		/* written in runs ... */
 	uint64		run_held;		/* ... and what their sorts held for them */
 
-	/* gs_served_settle()'s own */
+	/* gs_served_update_active()'s own */
 	dlist_node	active;			/* in the list, if next is not NULL */
 	int			user_of;		/* the device that counts it among its users; -1: none */
 } ServedSession;
@@ -315,7 +315,7 @@ extern int	gs_served_next(int number);
  * Put the session on the list of active ones, or take it off, and count it among its device's users.  True:
  * nothing had to change.
  */
-extern bool gs_served_settle(int number);
+extern bool gs_served_update_active(int number);
 
 /* Note that a chunk's job begins. */
 extern void gs_served_start(int chunk);

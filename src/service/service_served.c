@@ -30,7 +30,7 @@
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
  * The service looks at active sessions only.  A session is active if it is due, has something under way,
- * or waits for memory.  They are on a list: gs_served_settle() puts them there when they are marked as
+ * or waits for memory.  They are on a list: gs_served_update_active() puts them there when they are marked as
  * due, and takes them off after a step.  So whatever makes a session active marks it, unless that happens
  * in its step.
  *
@@ -132,7 +132,7 @@ gs_served_reset(int number)
 	gs_served_enter(number, SERVED_FREE);
 	free(s->page_first);
 	clear(number);
-	(void) gs_served_settle(number);
+	(void) gs_served_update_active(number);
 	while (gs_n_served > 0 && gs_served[gs_n_served - 1].phase == SERVED_FREE)
 		gs_n_served--;
 }
@@ -197,7 +197,7 @@ void
 gs_served_mark_due(int number)
 {
 	gs_served[number].due = true;
-	(void) gs_served_settle(number);
+	(void) gs_served_update_active(number);
 }
 
 int
@@ -211,7 +211,7 @@ gs_served_next(int number)
 }
 
 bool
-gs_served_settle(int number)
+gs_served_update_active(int number)
 {
 	ServedSession *s = &gs_served[number];
 	int			device = gs_served_is_on(number, s->device) ? s->device : -1;

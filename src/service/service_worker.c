@@ -254,7 +254,7 @@ work(void)
 		gs_served[i].due = false;
 		GS_DELAY();
 		gs_sort_advance(i);
-		(void) gs_served_settle(i);
+		(void) gs_served_update_active(i);
 		any = true;
 	}
 	return any;
@@ -268,7 +268,7 @@ longest_sleep(void)
 
 	/* whatever makes a session active has marked it as due, so this changes nothing */
 	for (int i = 0; i < gs_n_served; i++)
-		Assert(gs_served_settle(i));
+		Assert(gs_served_update_active(i));
 	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
 		return GS_SHORT_MEMORY_MS;
 	if (gs_shared->n_idle_pages > 0)
