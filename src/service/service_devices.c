@@ -589,7 +589,7 @@ gs_device_assign(int number)
 }
 
 void
-gs_memory_freed(int device)
+gs_memory_note_freed(int device)
 {
 	gs_devices[device].n_freed++;
 }
@@ -744,7 +744,7 @@ gs_devices_set_limit(void)
 		{
 			set_memory_limit(i);
 			report_high_limit(i);
-			gs_memory_freed(i); /* those who wait may try again */
+			gs_memory_note_freed(i); /* those who wait may try again */
 		}
 }
 

@@ -119,7 +119,7 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 	done->gather_ms += result.gather_ms;
 	done->copy_out_ms += result.copy_out_ms;
 	gs_ops->sort_close(sort);
-	gs_memory_freed(gs_served[number].device);
+	gs_memory_note_freed(gs_served[number].device);
 }
 
 /*

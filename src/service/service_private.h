@@ -409,7 +409,7 @@ extern void gs_device_assign(int number);
 extern void gs_device_failed(int device, const GsError *error, GsStatus status);
 
 /* Some memory of a device was given back. */
-extern void gs_memory_freed(int device);
+extern void gs_memory_note_freed(int device);
 
 /* service_jobs.c */
 

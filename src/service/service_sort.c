@@ -57,7 +57,7 @@ close_session(int number)
 	if (s->spill)
 		gs_spill_close(s->spill);
 	if (s->device >= 0)
-		gs_memory_freed(s->device);
+		gs_memory_note_freed(s->device);
 	gs_served_reset(number);
 	gs_lock();
 	gs_session_free(number);

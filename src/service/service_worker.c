@@ -284,7 +284,7 @@ idle(long ms)
 	{
 		/* others than gpusort may have given memory back */
 		for (int i = 0; i < gs_n_devices; i++)
-			gs_memory_freed(i);
+			gs_memory_note_freed(i);
 	}
 	else if (ms == GS_TRIM_AFTER_MS)
 	{

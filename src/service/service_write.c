@@ -195,7 +195,7 @@ run_performed(int number)
 	s->out.phase = OUT_ENDING;
 	if (gs_served_is_over(s))
 		return;
-	gs_memory_freed(s->device); /* what ordering it took */
+	gs_memory_note_freed(s->device); /* what ordering it took */
 	if (status != GS_OK || !begin_pages(number))
 		gs_served_fail(number);
 }
