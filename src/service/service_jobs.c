@@ -201,7 +201,7 @@ gs_job_note(int number, const GsSortResult *now)
 
 /* No row may get lost on the way: all that were appended are returned, or were dropped. */
 void
-gs_job_answer(int number)
+gs_leader_answer(int number)
 {
 	GsSession  *session = &gs_sessions[number];
 	GsSortResult result = gs_job_result(number);

@@ -438,7 +438,7 @@ extern GsSortResult gs_job_result(int number);
 extern void gs_job_note(int number, const GsSortResult *now);
 
 /* The leader's wait is over, or it may take its rows back. */
-extern void gs_job_answer(int number);
+extern void gs_leader_answer(int number);
 
 /* With the lock held: note what is in its files. */
 extern void gs_job_note_files(int number);

@@ -39,7 +39,7 @@ take_over(int number)
 	session->range = s->load.range;
 	session->range_ties = s->load.ties;
 	gs_unlock();
-	gs_job_answer(number);
+	gs_leader_answer(number);
 	gs_served_mark_due(number);
 }
 

@@ -81,7 +81,7 @@ perform(int number)
 	gs_served_enter(number, SERVED_WHOLE);
 	if (s->sort == NULL)
 	{
-		gs_job_answer(number);
+		gs_leader_answer(number);
 		return;
 	}
 	s->performing = true;
@@ -122,7 +122,7 @@ sort_session(int number, uint32 wanted)
 			break;
 		case SERVED_OVERFLOW:
 			if (s->pending == 0 && !gs_write_is_busy(s))
-				gs_job_answer(number);
+				gs_leader_answer(number);
 			break;
 		case SERVED_WHOLE:
 		case SERVED_FREE:
@@ -189,7 +189,7 @@ perform_ended(int number)
 	if (status != GS_OK)
 		gs_served_overflow(number, gs_job_fallback(status));
 	if (!gs_served_is_over(s))
-		gs_job_answer(number);
+		gs_leader_answer(number);
 	gs_served_mark_due(number);
 }
 

@@ -152,7 +152,7 @@ open_range(GsRows *rows, uint32 range)
 	{
 		rows->range = range;
 		rows->n_pages = gs_client_session(rows->client)->n_pages;
-		/* the service has ended the promise, as for the first range (gs_job_answer()) */
+		/* the service has ended the promise, as for the first range (gs_leader_answer()) */
 		rows->promised = false;
 	}
 	return status;
