@@ -41,7 +41,7 @@ note_status(int number, GsStatus status, const GsError *error)
 }
 
 GsStatus
-gs_job_end(int number, const GsJob *job)
+gs_job_outcome(int number, const GsJob *job)
 {
 	const ServedSession *s = &gs_served[number];
 	GsStatus	status = gs_job_status(job);

@@ -302,7 +302,7 @@ static void
 performed(int number)
 {
 	Load	   *load = &gs_served[number].load;
-	GsStatus	status = gs_job_end(number, &load->job);
+	GsStatus	status = gs_job_outcome(number, &load->job);
 
 	load->performing = false;
 	load->busy--;

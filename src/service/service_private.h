@@ -414,7 +414,7 @@ extern void gs_memory_note_freed(int device);
 /* service_jobs.c */
 
 /* The status of a session's job once it has ended; notes a lost device, or that it refuses the rows. */
-extern GsStatus gs_job_end(int number, const GsJob *job);
+extern GsStatus gs_job_outcome(int number, const GsJob *job);
 
 /* Why rows go back after a job that ended so. */
 extern GsFallback gs_job_fallback(GsStatus status);

@@ -331,9 +331,9 @@ chunk_ended(int chunk)
 	if (holds_arrays(c) && GS_FAULT("service_lose_arrays"))
 		lose_arrays(chunk);
 	gs_served_mark_due(number);
-	status = from_files ? gs_job_status(&served->job) : gs_job_end(number, &served->job);
+	status = from_files ? gs_job_status(&served->job) : gs_job_outcome(number, &served->job);
 
-	/* not before gs_job_end(), where the service ends with its last device, and then asks for the job */
+	/* not before gs_job_outcome(), where the service ends with its last device, and then asks for the job */
 	served->started = false;
 	if (c->state == GS_CHUNK_APPENDING)
 	{
@@ -353,7 +353,7 @@ buffer_ended(int buffer)
 	switch (b->use)
 	{
 		case BUFFER_FETCHING:
-			gs_write_buffer_ended(buffer, gs_job_end(b->session, &b->job));
+			gs_write_buffer_ended(buffer, gs_job_outcome(b->session, &b->job));
 			break;
 		case BUFFER_WRITING:
 			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
@@ -362,7 +362,7 @@ buffer_ended(int buffer)
 			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_APPENDING:
-			gs_load_buffer_ended(buffer, gs_job_end(b->session, &b->job));
+			gs_load_buffer_ended(buffer, gs_job_outcome(b->session, &b->job));
 			break;
 		case BUFFER_FREE:
 		case BUFFER_READ:

@@ -180,7 +180,7 @@ static void
 perform_ended(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_job_end(number, &s->perform_job);
+	GsStatus	status = gs_job_outcome(number, &s->perform_job);
 
 	Assert(s->pending > 0);
 	s->pending--;

@@ -189,7 +189,7 @@ static void
 run_performed(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_job_end(number, &s->out.job);
+	GsStatus	status = gs_job_outcome(number, &s->out.job);
 
 	s->out.busy--;
 	s->out.phase = OUT_ENDING;
