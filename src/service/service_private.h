@@ -506,7 +506,7 @@ extern void gs_write_buffer_ended(int buffer, GsStatus status);
 extern TimestampTz gs_pages_failed_at;
 
 /* Files are not needed for the rows that are being written. */
-extern void gs_write_give_up(int number);
+extern void gs_write_abandon_pages(int number);
 
 /* service_feed.c */
 

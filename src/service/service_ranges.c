@@ -50,7 +50,7 @@ gs_ranges_serve(int number, uint32 wanted)
 
 	/* pages are not needed of the range that the leader has left */
 	if (s->phase == SERVED_RANGES && s->out.kind == WRITE_PAGES)
-		gs_write_give_up(number);
+		gs_write_abandon_pages(number);
 	if (s->pending > 0 || s->out.phase != OUT_NONE)
 		return;
 	if (s->phase == SERVED_FED)

@@ -285,7 +285,7 @@ given_up(int number)
 }
 
 void
-gs_write_give_up(int number)
+gs_write_abandon_pages(int number)
 {
 	WriteOut   *out = &gs_served[number].out;
 
