@@ -168,14 +168,14 @@ relief_of_sort(int number, bool idle_only, uint64 *bytes)
 			return RELIEF_RUN;
 		case GS_SESSION_SORTING:
 			/* all its chunks have come, but not all of them onto the device */
-			return s->waiting >= 0 ? RELIEF_RUN : RELIEF_LATER;
+			return s->waiting >= 0 ? RELIEF_RUN : RELIEF_WAIT;
 		case GS_SESSION_SORTED:
 			if (s->phase == SERVED_FILED || s->unwritable || are_pages_paused())
 				return RELIEF_NONE;
-			return idle_only && !is_long_ago(s->last_used) ? RELIEF_LATER : RELIEF_PAGES;
+			return idle_only && !is_long_ago(s->last_used) ? RELIEF_WAIT : RELIEF_PAGES;
 		case GS_SESSION_OVERFLOW:
 		case GS_SESSION_CLOSING:
-			return RELIEF_LATER;
+			return RELIEF_WAIT;
 		case GS_SESSION_ARRAYS:
 		case GS_SESSION_FREE:
 			break;
@@ -190,18 +190,18 @@ relief_of(int number, bool idle_only, uint64 *bytes)
 
 	*bytes = 0;
 	if (gs_served_is_over(s) || s->performing || s->wait_for == WAIT_RUN || gs_write_is_busy(s))
-		return RELIEF_LATER;
+		return RELIEF_WAIT;
 
 	/* its rows go back when it is fed, which may take those of the one that waits */
 	if (s->phase == SERVED_OVERFLOW && gs_sessions[number].state == GS_SESSION_FEEDING)
 		return RELIEF_NONE;
 	if (s->load.phase == LOAD_ENDING)
-		return RELIEF_LATER;
+		return RELIEF_WAIT;
 	if (s->load.phase > LOAD_WAITING)
 	{
 		/* one that is wanted will be returned, and may be written out then */
 		if (s->load.wanted)
-			return s->load.refused ? RELIEF_NONE : RELIEF_LATER;
+			return s->load.refused ? RELIEF_NONE : RELIEF_WAIT;
 		*bytes = gs_memory_held(s->load.sort);
 		return RELIEF_LOAD;
 	}
@@ -227,8 +227,8 @@ consider(Choice *best, int number, bool idle_only)
 		(*relief == RELIEF_PAGES && is_long_ago(gs_served[number].last_used));
 	if (*relief == RELIEF_NONE)
 		return;
-	if (best->decision.relief <= RELIEF_LATER ||
-		(*relief != RELIEF_LATER &&
+	if (best->decision.relief <= RELIEF_WAIT ||
+		(*relief != RELIEF_WAIT &&
 		 (choice.idle != best->idle ? choice.idle : choice.bytes > best->bytes)))
 		*best = choice;
 }
@@ -267,7 +267,7 @@ gs_memory_decide(int device)
 	if (best.decision.relief != RELIEF_NONE)
 		return best.decision;
 	if (idle_only && fitted_before(&gs_served[number]))
-		decision.relief = RELIEF_LATER;
+		decision.relief = RELIEF_WAIT;
 	return decision;
 }
 
@@ -290,12 +290,12 @@ gs_memory_decide_role(int number)
 			continue;
 		if (gs_write_is_busy(&gs_served[i]))
 		{
-			decision.relief = RELIEF_LATER;
+			decision.relief = RELIEF_WAIT;
 			return decision;
 		}
 		/* jobs under way: it may have more to write, or less, when they have ended */
 		if (gs_served[i].asked_bytes > 0 && best.decision.relief == RELIEF_NONE)
-			best.decision.relief = RELIEF_LATER;
+			best.decision.relief = RELIEF_WAIT;
 		if (gs_served_is_on(i, gs_served[i].device))
 			consider(&best, i, idle_only);
 	}

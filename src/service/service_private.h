@@ -457,7 +457,7 @@ extern uint64 gs_memory_share(int device);
 typedef enum Relief
 {
 	RELIEF_NONE,				/* nobody waits, or nothing can be done */
-	RELIEF_LATER,				/* by waiting */
+	RELIEF_WAIT,				/* by waiting */
 	RELIEF_RETRY,				/* some memory was given back: it tries again */
 	RELIEF_LOAD,				/* give up what was read ahead */
 	RELIEF_RUN,					/* write its rows out as a run */

@@ -206,7 +206,7 @@ carry_out(Decision decision)
 	switch (decision.relief)
 	{
 		case RELIEF_NONE:
-		case RELIEF_LATER:
+		case RELIEF_WAIT:
 			return false;
 		case RELIEF_RETRY:
 			gs_feed_retry(number);
