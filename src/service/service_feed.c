@@ -159,7 +159,7 @@ append_first(int number)
 	int			chunk = s->waiting;
 	GsChunk    *c = &gs_chunks[chunk];
 
-	s->asked_bytes += gs_role_need(chunk);
+	s->asked_bytes += gs_chunk_device_bytes(chunk);
 	s->waiting = c->next;
 	s->appends++;
 	gs_served_start(chunk);

@@ -282,7 +282,7 @@ gs_memory_decide_role(int number)
 	if (gs_role_admits(s->waiting))
 		return decision;
 	decision.relief = RELIEF_GIVE_UP;
-	if (gs_role_need(s->waiting) > gs_sessions[number].role_memory)
+	if (gs_chunk_device_bytes(s->waiting) > gs_sessions[number].role_memory)
 		return decision;
 	for (int i = 0; i < gs_n_served; i++)
 	{

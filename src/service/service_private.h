@@ -188,7 +188,7 @@ typedef struct ServedSession
 									 * under way */
 	TimestampTz waits_since;	/* for room on the device; 0: it does not */
 	TimestampTz limited_since;	/* for its role, until a chunk is admitted; 0: it does not */
-	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_role_need() */
+	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_chunk_device_bytes() */
 	TimestampTz last_used;		/* when pages were made ready, or last asked for */
 
 	/* what was written out */
@@ -349,7 +349,7 @@ extern void gs_buffers_free_of(int number, BufferUse use);
  * About what a chunk will hold on a device when it has been appended; and whether the role of
  * its session may hold that, beside what it holds.  Always so without gpusort.role_memory.
  */
-extern uint64 gs_role_need(int chunk);
+extern uint64 gs_chunk_device_bytes(int chunk);
 extern bool gs_role_admits(int chunk);
 
 /* GsSortSpec.spare_bytes of its sorts. */

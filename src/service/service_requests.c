@@ -110,7 +110,7 @@ request_arrays(int chunk)
 		refuse_arrays(c, GS_FALLBACK_ROLE);
 		return;
 	}
-	s->asked_bytes += gs_role_need(chunk);
+	s->asked_bytes += gs_chunk_device_bytes(chunk);
 	gs_served_start(chunk);
 	gs_ops->sort_arrays(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records,
 						&gs_served_chunks[chunk].job);
@@ -327,7 +327,7 @@ chunk_ended(int chunk)
 	GsStatus	status;
 
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
-		s->asked_bytes -= gs_role_need(chunk);
+		s->asked_bytes -= gs_chunk_device_bytes(chunk);
 	if (holds_arrays(c) && GS_FAULT("service_lose_arrays"))
 		lose_arrays(chunk);
 	gs_served_mark_due(number);

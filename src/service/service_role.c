@@ -52,7 +52,7 @@ gs_role_is_same(int number, int other)
 }
 
 uint64
-gs_role_need(int chunk)
+gs_chunk_device_bytes(int chunk)
 {
 	const GsChunk *c = &gs_chunks[chunk];
 
@@ -118,7 +118,7 @@ gs_role_admits(int chunk)
 
 	if (!is_limited(number))
 		return true;
-	return gs_role_need(chunk) <= room_of(number) &&
+	return gs_chunk_device_bytes(chunk) <= room_of(number) &&
 		(gs_sessions[number].spec.sort.elem != GS_ELEM_NONE || gs_role_is_first(number));
 }
 
