@@ -149,7 +149,7 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	if (unlikely(key_len == GS_KEY_NO_ROOM))
 		return GS_PUT_FULL;
 	if (unlikely(key_len == GS_KEY_NONE))
-		return GS_PUT_NO_KEY;
+		return GS_PUT_LEFT;
 
 	/*
 	 * All keys of the longest length count as inexact.  So keys that tie are either all inexact or all
@@ -364,7 +364,7 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 		if (heap && likely(heap->t_len >= SizeofHeapTupleHeader))
 		{
 			if (unlikely(!keys_are_in_tuple(desc, slot, (char *) heap->t_data, heap->t_len)))
-				return GS_PUT_NO_KEY;
+				return GS_PUT_LEFT;
 			put = copy_heap_tuple(writer, heap->t_data, heap->t_len);
 			if (unlikely(put != GS_PUT_OK))
 				return put;
@@ -378,7 +378,7 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 		if (mintuple)
 		{
 			if (unlikely(!keys_are_in_tuple(desc, slot, (char *) mintuple, mintuple->t_len)))
-				return GS_PUT_NO_KEY;
+				return GS_PUT_LEFT;
 			put = check_row(writer, mintuple->t_len);
 			if (unlikely(put != GS_PUT_OK))
 				return put;
@@ -481,7 +481,7 @@ put_read(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupl
 	GsPut		put;
 
 	if (!gs_tuple_map_read(map, tuple, tuple_len))
-		return GS_PUT_NO_KEY;
+		return GS_PUT_LEFT;
 	if (map->whole)
 		put = finish_tuple(writer, desc, map->values, map->isnull, row_off,
 						   tuple_len - MINIMAL_TUPLE_OFFSET, end);
@@ -616,7 +616,7 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		GsPut		put;
 
 		if (unlikely(!gs_item_in_page(page, item)))
-			put = GS_PUT_NO_KEY;
+			put = GS_PUT_LEFT;
 		else if (!map->whole)
 			put = put_columns(writer, desc, map, tuple, len);
 		else if (copied && is_at_home((HeapTupleHeader) (writer->memory + at), block, number))

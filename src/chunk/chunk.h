@@ -40,7 +40,7 @@ typedef enum GsPut
 	GS_PUT_OK,
 	GS_PUT_FULL,				/* no room is left: try again in an empty chunk */
 	GS_PUT_BIG,					/* the row is too large for any chunk */
-	GS_PUT_NO_KEY,				/* the row has no key (GS_KEY_NONE), so a stub of it cannot be put either */
+	GS_PUT_LEFT,				/* the row has no key (GS_KEY_NONE), so a stub of it cannot be put either */
 	GS_PUT_OVERFLOW,			/* no device memory: the caller keeps this row, all later ones, and those
 								 * that gs_feeder_take_back returns */
 	GS_PUT_LOST,				/* all rows fed so far are gone */

@@ -324,7 +324,7 @@ gs_put_fallback(const GsClient *client, GsPut put)
 	{
 		case GS_PUT_OK:
 			return GS_FALLBACK_NONE;
-		case GS_PUT_NO_KEY:
+		case GS_PUT_LEFT:
 			return GS_FALLBACK_NO_KEY;
 		case GS_PUT_OVERFLOW:
 			return gs_client_fallback(client, GS_CLIENT_OVERFLOW);

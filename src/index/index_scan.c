@@ -65,7 +65,7 @@ typedef struct Shared
 } Shared;
 
 StaticAssertDecl(offsetof(Shared, target) == 0, "workers find the target there");
-StaticAssertDecl(GS_PUT_OK < GS_PUT_NO_KEY && GS_PUT_NO_KEY < GS_PUT_OVERFLOW &&
+StaticAssertDecl(GS_PUT_OK < GS_PUT_LEFT && GS_PUT_LEFT < GS_PUT_OVERFLOW &&
 				 GS_PUT_OVERFLOW < GS_PUT_LOST, "the worst status is the greatest");
 
 #define shared_scan(shared) \

@@ -354,7 +354,7 @@ put_device(GsSort *sort, TupleTableSlot *slot)
 	GsPut		put = gs_feeder_put(sort->feeder, &row);
 
 	if (unlikely(put == GS_PUT_BIG && !gs_stored_has_key(sort, slot)))
-		put = GS_PUT_NO_KEY;
+		put = GS_PUT_LEFT;
 	if (unlikely(put == GS_PUT_BIG))
 	{
 		GsBigStub	stub;
@@ -368,7 +368,7 @@ put_device(GsSort *sort, TupleTableSlot *slot)
 		return GS_SORT_LOST;
 	if (put == GS_PUT_DECLINED)
 		return GS_SORT_DECLINED;
-	if (put == GS_PUT_NO_KEY)
+	if (put == GS_PUT_LEFT)
 	{
 		gs_aside_put(sort, slot);
 		return GS_SORT_OK;

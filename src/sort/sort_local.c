@@ -76,7 +76,7 @@ gs_local_put(GsSort *sort, TupleTableSlot *slot)
 			add_chunk(sort);
 		chunk = &local->chunks[local->n_chunks - 1];
 		put = gs_chunk_put(chunk, sort->desc, &row);
-		if (put == GS_PUT_NO_KEY || (put == GS_PUT_BIG && !gs_stored_has_key(sort, slot)))
+		if (put == GS_PUT_LEFT || (put == GS_PUT_BIG && !gs_stored_has_key(sort, slot)))
 		{
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(sort->scratch);
