@@ -43,32 +43,28 @@ typedef struct GsClient GsClient;
 extern bool gs_client_service_ready(void);
 
 /*
- * Open a session, so that so many processes can fill chunks in place if there are
- * enough; waits for a while (gpusort.wait_timeout).  NULL where that fails, with the
- * reason.
+ * Open a session; waits for a while (gpusort.wait_timeout).  NULL: that failed, for this reason.
+ * feeders: processes that will fill chunks in place.  They get one chunk each, if there are enough.
  */
 extern GsClient *gs_client_open(const GsSessionSpec *spec, int feeders, GsFallback *reason);
 
 /*
- * Any feeder: the rows have few groups, so no more are to be fed.  Does nothing, and answers false, once
- * so many rows were appended that the rest of the sort costs less than to begin again.
+ * Any feeder: the rows have few groups, so no more should be fed.  False, and nothing changes: so many rows
+ * were appended that going on costs less than beginning again.
  */
 extern bool gs_client_decline(GsClient *client);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
 
-/* For another process that is to feed; NULL where the session is gone. */
+/* For another process that feeds.  NULL: the session is gone. */
 extern GsClient *gs_client_attach(GsSessionHandle handle);
 extern void gs_client_close(GsClient *client);
 
-/*
- * A chunk to fill in place, for as long as the feeder likes; -1: there is none to be
- * had now.
- */
+/* A chunk to fill in place, for as long as the feeder likes; -1: none is free now. */
 extern int	gs_client_fill_chunk(GsClient *client);
 
 /*
- * A chunk to be handed over at once, or for a page that the caller needs now.  A session without a promise
- * must copy the page and give the chunk back before it waits for anything but this page.
+ * A chunk that the caller hands over at once; or, for_page, a chunk for a page that it needs now.  A session
+ * without a promise must copy the page and give the chunk back before it waits for anything but this page.
  */
 extern GsClientStatus gs_client_take_chunk(GsClient *client, bool for_page, int *chunk);
 extern int	gs_client_try_chunk(GsClient *client);	/* -1: none free */
@@ -78,27 +74,27 @@ extern void gs_client_give_chunk(GsClient *client, int chunk);
 extern GsClientStatus gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written);
 
 /*
- * Leader: order what was appended; no feeder may append any more.  count: of rows with equal keys one will
- * do, with their number; whether it is so GsSessionOutcome.counted tells.
+ * Leader: sort the appended rows; no feeder may append any more.  count: one row for each key will do, with
+ * the number of rows that have it.  GsSessionOutcome.counted tells whether the rows come so.
  */
 extern GsClientStatus gs_client_perform(GsClient *client, bool count);
 
 /*
- * Leader, after perform: have the pages of another range at hand.  Chunks that were
- * asked for before are fetched first.  Any status but OK: the rows are lost.
+ * Leader, after perform: change to the pages of another range.  Pages that were requested before
+ * are fetched first.  Any status but OK: the rows are lost.
  */
 extern GsClientStatus gs_client_open_range(GsClient *client, uint32 range);
 
 /* Leader, after perform: outcome and statistics of the session. */
 extern const GsSession *gs_client_session(const GsClient *client);
 
-/* Of several devices the session's, as the bit 1 << number; 0: there is one only. */
+/* The session's device as the bit 1 << number; 0: there is only one device. */
 extern uint32 gs_client_devices(const GsClient *client);
 
-/* Count a sort that was performed, with its bytes; not its rows, of which the caller may have others. */
+/* Count a performed sort and its bytes in the statistics.  The caller counts the rows. */
 extern void gs_client_count_sort(const GsClient *client);
 
-/* Why PostgreSQL has to sort the rows, after this answer of any call; GS_FALLBACK_NONE: it has not. */
+/* Why PostgreSQL has to sort the rows after this status, or GS_FALLBACK_NONE. */
 extern GsFallback gs_client_fallback(const GsClient *client, GsClientStatus status);
 
 /*
@@ -111,30 +107,27 @@ extern uint64 gs_client_request(GsClient *client, int chunk, GsFetchKind kind, u
 extern GsClientStatus gs_client_wait(GsClient *client, int chunk);
 
 /*
- * Wait for a page; the caller holds the chunk then.  A page that has come and is not taken
- * for a second is given up: *chunk is -1 then, and the caller does not have it any more.
+ * Wait for a page; the caller holds the chunk then.  The service gives a page up that nobody takes for a
+ * second: then *chunk is -1, and the caller has lost the chunk.
  */
 extern GsClientStatus gs_client_wait_page(GsClient *client, int *chunk, uint64 request);
 
-/* The same without waiting; false: it is on its way, or was given up. */
+/* The same without waiting.  False: the page is on its way, or was given up. */
 extern bool gs_client_try_page(GsClient *client, int *chunk, uint64 request);
 
-/* The caller may want a page again, and does not hold it meanwhile. */
+/* Leave a page in its chunk: the caller may take it again, or the service gives it up. */
 extern void gs_client_leave_page(GsClient *client, int chunk);
 
-/* Change the session's promise of chunks, as far as can be; returns what it is now. */
+/* Change the session's promise to this number of chunks, or as many as there are; returns the promise. */
 extern int	gs_client_promise(GsClient *client, int chunks);
 
-/*
- * Have the arrays of a chunk that the caller holds sorted in place, and wait
- * for it; the chunk is the caller's again then.
- */
+/* Sort the arrays of a chunk in place, and wait for that.  The caller holds the chunk before and after. */
 typedef enum GsArraysOutcome
 {
 	GS_ARRAYS_SORTED,
-	GS_ARRAYS_REFUSED,			/* by the device: each is sorted, or as it was */
-	GS_ARRAYS_NO_SERVICE,		/* the same; no use in asking again */
-	GS_ARRAYS_LOST				/* what the chunk holds is not to be used */
+	GS_ARRAYS_REFUSED,			/* the device did not sort them all; each is sorted or unchanged */
+	GS_ARRAYS_NO_SERVICE,		/* the same, and the service is gone */
+	GS_ARRAYS_LOST				/* the contents of the chunk must not be used */
 } GsArraysOutcome;
 
 extern void gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes,

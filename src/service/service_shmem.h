@@ -10,29 +10,28 @@
  *	  otherwise.  It is held for a few loads and stores only, never while
  *	  waiting, copying or calling a device.  These are the exceptions:
  *
- *	  - Fields marked [S] only the service writes, with the lock, as long as the
- *		session is open.  It reads them without; so does the leader, once it has seen
- *		the state that they tell of.
- *	  - Fields marked [O] are set when the session is opened, and are constant then.
- *		Whoever has heard of the session by the lock reads them without.
+ *	  - [S]: while the session is open, only the service writes the field, with the lock.  The
+ *		service reads it without the lock.  So does the leader, after it has seen, with the lock,
+ *		the state that the field belongs to.
+ *	  - [O]: the field is set when the session is opened, and does not change afterwards.  A process
+ *		that learnt of the session with the lock may read it without.
  *
- *	  A chunk's memory belongs to the party that its state names and is touched by
- *	  nobody else.
+ *	  A chunk's memory belongs to the party that its state names.  Nobody else touches it.
  *
  * Chunk states and who owns the memory
  *	  FREE		   nobody; on the free list
  *	  HELD		   the backend process that took it
  *	  APPENDING	   the service: rows are on their way to the device
- *	  REJECTED	   nobody; its rows did not get onto the device.  On the
- *				   session's rejected list, for the leader to take back
- *	  FETCHING	   the service: what GsFetchKind says is on its way from the
- *				   device
+ *	  REJECTED	   nobody; the device refused its rows.  The chunk is on the session's
+ *				   rejected list, for the leader to take back
+ *	  FETCHING	   the service; a page, an image or sorted arrays are on their way
+ *				   from the device
  *	  FETCHED	   an image, or arrays: the backend that asked for it.  A page: nobody.
- *				   The leader takes it (HELD); or the service gives the chunk up,
+ *				   The leader takes it (HELD); or the service frees the chunk
  *				   when the page has lain there for a second
  *
- * README.md says by which rules chunks and sessions are promised and shared, so that no sort waits for
- * another one for ever, and what a generation is.
+ * README.md has the rules by which chunks and sessions are promised and shared, so that no sort waits for
+ * ever.  It also says what a generation is.
  *
  *-------------------------------------------------------------------------
  */
@@ -77,7 +76,7 @@ typedef enum GsChunkState
 	GS_CHUNK_FETCHED
 } GsChunkState;
 
-/* What a backend asks for in a chunk that it holds. */
+/* A backend's request for a chunk that it holds. */
 typedef enum GsFetchKind
 {
 	GS_FETCH_PAGE,				/* a page of sorted rows */
@@ -90,33 +89,33 @@ typedef struct GsChunk
 	GsChunkState state;
 	int			session;		/* owning session's number, -1 where FREE */
 	int			next;			/* free, request or rejected list; -1 ends it */
-	uint32		data_bytes;		/* of rows and keys, while HELD..REJECTED */
+	uint32		data_bytes;		/* HELD to REJECTED: bytes of rows and keys */
 	uint32		n_records;		/* records, or rows of the page */
-	uint32		key_bytes;		/* of the keys that the device has to make */
-	GsFetchKind fetch;			/* FETCHING, FETCHED: what was asked for */
-	uint64		number;			/* FETCHING, FETCHED: of the page or image */
-	uint64		first_row;		/* FETCHED: of a page, counted in its range */
+	uint32		key_bytes;		/* bytes of keys that the device must make */
+	GsFetchKind fetch;			/* FETCHING, FETCHED: the request */
+	uint64		number;			/* FETCHING, FETCHED: the page's or image's number */
+	uint64		first_row;		/* FETCHED: the page's first row, counted in its range */
 	GsStatus	status;			/* FETCHED: outcome */
-	uint64		request;		/* FETCHING, FETCHED: when it was asked for; never used twice */
-	TimestampTz fetched;		/* FETCHED, a page: when it came, or was left */
-	bool		filling;		/* HELD: one of the session's filling */
+	uint64		request;		/* FETCHING, FETCHED: the request's number, never used twice */
+	TimestampTz fetched;		/* FETCHED, a page: when it came, or its reader left it */
+	bool		filling;		/* HELD: a feeder fills it in place (GsSession.filling) */
 } GsChunk;
 
-/* The share of staging memory that the sorts of a role have. */
+/* A role's share of staging memory. */
 typedef struct GsShare
 {
 	Oid			role;
 	int			users;			/* sessions, and backends that wait for one; 0: not in use */
 	int			sessions;
-	int			chunks;			/* that these hold or were promised */
+	int			chunks;			/* chunks that these sessions hold or were promised */
 	dlist_head	queue;			/* tickets of backends that wait for a session, oldest first */
 } GsShare;
 
 /* A backend's place in the queue for a session. */
 typedef struct GsTicket
 {
-	uint64		number;			/* 0: it is not in it */
-	int			share;			/* its role's */
+	uint64		number;			/* 0: the backend is not in the queue */
+	int			share;			/* its role's GsShare */
 	dlist_node	node;			/* in the share's queue */
 	ConditionVariable cv;		/* wakes the backend; has its own lock */
 } GsTicket;
@@ -132,14 +131,13 @@ typedef enum GsSessionState
 	GS_SESSION_CLOSING			/* the service will free it */
 } GsSessionState;
 
-/* The purpose of a session. */
+/* The sort that a session is opened for. */
 typedef struct GsSessionSpec
 {
-	GsSortSpec	sort;			/* set by its caller: how the device makes keys that feeders leave to it; or
-								 * elem and descending, of arrays */
+	GsSortSpec	sort;			/* the caller sets tuple_keys; for arrays, elem and descending */
 	int			key_columns;	/* number of columns in keys */
-	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
-	bool		minimal_tuples; /* rows are, so that each begins with its own length */
+	GsKeep		keep;			/* the rows that are needed; others may be dropped */
+	bool		minimal_tuples; /* rows are minimal tuples, so each begins with its length */
 	double		group_rows;		/* rows expected, if the leader has another plan for few groups
 								 * (group_sample.h); else 0 */
 } GsSessionSpec;
@@ -149,9 +147,9 @@ typedef struct GsSessionOutcome
 {
 	uint64		n_rows;
 	uint64		n_dropped;		/* rows that were not kept */
-	bool		counted;		/* rows are one of equal ones, each with their number (GsKeep) */
+	bool		counted;		/* one row of equal ones is returned, with their number (GsKeep) */
 	uint64		n_images;		/* chunks that went to the device */
-	uint64		table_pages;	/* pages of tables whose rows were put at once */
+	uint64		table_pages;	/* pages of tables that were put whole */
 	uint64		row_bytes;
 	uint64		key_bytes;
 	char		engine[32];
@@ -161,21 +159,21 @@ typedef struct GsSessionOutcome
 	double		copy_out_ms;	/* so far */
 	uint32		n_runs;			/* written to temporary files so far; 0: none */
 	uint32		n_ranges;		/* known so far */
-	uint64		temp_bytes;		/* of files */
-	bool		limited;		/* gpusort.role_memory held it up, or had it written out */
+	uint64		temp_bytes;		/* the most bytes that its files had */
+	bool		limited;		/* gpusort.role_memory made it wait, or be written out */
 } GsSessionOutcome;
 
 typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
-	int			device;			/* its number; -1: none yet [S] */
-	GsSessionState state;		/* a step reads it once (gs_sort_advance()); who makes room for
-								 * others looks at it without the lock, as it may change at once */
+	int			device;			/* number of its device; -1: none yet [S] */
+	GsSessionState state;		/* gs_sort_advance() reads it once for each step.  service_memory.c reads
+								 * it without the lock: the state may change right afterwards anyway */
 	bool		overflow;		/* FEEDING: feeders must feed no more [S] */
-	bool		failed;			/* the session is of no more use: the device, or a file [S] */
-	GsSpillFailure failure;		/* of a file, if it was one [S] */
+	bool		failed;			/* its rows are lost: the device or a file failed [S] */
+	GsSpillFailure failure;		/* how the file failed, if one did [S] */
 	GsFallback	overflow_reason;	/* [S] */
-	uint64		generation;		/* of the service that it was opened with [O] */
+	uint64		generation;		/* the service's when the session was opened [O] */
 	int			next;			/* free or request list; -1 ends it */
 	bool		queued;			/* on the request list */
 
@@ -183,31 +181,31 @@ typedef struct GsSession
 	int			pid;
 	Oid			database;
 	Oid			user;
-	Oid			role;			/* that the connection was made as */
-	int			share;			/* that role's */
+	Oid			role;			/* the role that the connection was made as */
+	int			share;			/* that role's GsShare */
 	TimestampTz opened;
 
-	GsSessionSpec spec;			/* what [O] */
+	GsSessionSpec spec;			/* [O] */
 	bool		declined;		/* a feeder found few groups: the leader will close the session */
 
-	/* what all sorts of the role may hold on the devices (service_role.c) */
+	/* device memory that all sorts of the role may hold (service_role.c) */
 	uint64		role_memory;	/* bytes; 0: no limit [O] */
 
-	/* temporary files [S], but range_wanted and counts_wanted */
+	/* temporary files */
 	Oid			temp_tablespace;	/* where they are made [O] */
 	int64		temp_limit;		/* bytes; -1: none [O] */
 	uint64		temp_written;	/* bytes, so far [S] */
-	uint64		temp_read;		/* [S] */
-	uint32		range_wanted;	/* SORTING: what the leader waits for */
+	uint64		temp_read;		/* bytes, so far [S] */
+	uint32		range_wanted;	/* SORTING: the range that the leader waits for */
 	bool		counts_wanted;	/* SORTING: one row of equal ones will do, with their number */
-	uint32		range;			/* SORTED: the one that pages are of */
+	uint32		range;			/* SORTED: the range whose pages can be fetched [S] */
 	bool		range_ties;		/* its first row has the key of the last row of
-								 * the range before it */
+								 * the range before it [S] */
 
 	/* chunks */
 	int			reserved;
 	int			filling;		/* chunks that feeders fill in place */
-	int			held;			/* chunks whose session this is */
+	int			held;			/* chunks that are not FREE and belong to it */
 	int			rejected;		/* head of the list of REJECTED chunks */
 
 	/* progress */
@@ -215,8 +213,8 @@ typedef struct GsSession
 	uint64		bytes;
 	uint64		inexact;		/* records with an inexact key */
 
-	uint64		n_pages;		/* SORTED: of the range, where there are ranges [S] */
-	GsSessionOutcome outcome;	/* [S], but table_pages */
+	uint64		n_pages;		/* SORTED: pages of the sort, or of the range [S] */
+	GsSessionOutcome outcome;	/* [S], except table_pages */
 
 	/* wakes the session's backends; has its own lock */
 	ConditionVariable cv;
@@ -226,18 +224,17 @@ typedef struct GsSession
 typedef struct GsSharedDevice
 {
 	bool		ready;			/* sorts go to it, while the service serves */
-	char		message[GS_MESSAGE_BYTES];	/* why not, or that device_memory is too high */
-	GsDeviceInfo info;			/* [S], but memory_used changes without the lock */
+	char		message[GS_MESSAGE_BYTES];	/* why it is not ready, or that device_memory is too high */
+	GsDeviceInfo info;			/* [S]; memory_used changes without the lock */
 } GsSharedDevice;
 
 typedef struct GsShared
 {
 	LWLock	   *lock;			/* constant after start-up */
 	int			n_chunks;		/* constant */
-	int			n_buffers;		/* constant; the service's own, after the
-								 * chunks in the arena */
+	int			n_buffers;		/* constant; the service's own chunks, behind the others in the arena */
 	int			n_sessions;		/* constant */
-	int			n_shares_used;	/* those from this number on are not in use */
+	int			n_shares_used;	/* shares from this number on are not in use */
 	Size		arena_bytes;	/* constant */
 
 	/* the service */
@@ -250,7 +247,7 @@ typedef struct GsShared
 	char		kind[8];		/* "cuda", "host" */
 	char		message[GS_MESSAGE_BYTES];	/* why OFF, or the last failure */
 	char		no_gpu[GS_MESSAGE_BYTES];	/* why the CPU stands in for a GPU */
-	int			n_devices;		/* of the last service that found any */
+	int			n_devices;		/* devices of the last service that found any */
 	GsSharedDevice devices[GS_MAX_DEVICES];
 
 	/* chunks */
@@ -272,10 +269,10 @@ typedef struct GsShared
 	int			session_queue_head;
 	int			session_queue_tail;
 
-	/* those who wait for a session, first come first served (gs_tickets) */
+	/* backends that wait for a session, first come first served (gs_tickets) */
 	int			n_waiting;
 	uint64		next_ticket;
-	TimestampTz served;			/* when one of them was given a session last */
+	TimestampTz served;			/* when one of them last got a session */
 
 	/* wakes readers that wait for a chunk; has its own lock */
 	ConditionVariable chunk_cv;
@@ -287,7 +284,7 @@ extern GsChunk *gs_chunks;
 extern GsSession *gs_sessions;
 extern char *gs_arena;
 
-/* Nobody takes or releases the lock in another way. */
+/* The only way to take and to release the lock. */
 #define gs_lock()			(GS_DELAY(), (void) LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE))
 #define gs_lock_shared()	(GS_DELAY(), (void) LWLockAcquire(gs_shared->lock, LW_SHARED))
 #define gs_unlock()			(LWLockRelease(gs_shared->lock), GS_DELAY())
