@@ -3,14 +3,13 @@
  * service_feed.c
  *	  Chunks of a session that is fed, on their way to its device.
  *
- * Chunks are given to the session's sort in the order in which they came.  One that the device has
- * no room for, or that the session's role may not hold now, waits, and so do all that come after
- * it.  When room has been made they go on (service_memory.c).  Chunks are given while earlier ones are under
- * way; but if one waits, none is given until all appends have ended, as only then may the sort be resumed.
+ * Chunks are appended to the session's sort in the order in which they came.  A chunk waits if the device
+ * has no room for it, or its role's limit does not admit it.  All later chunks wait behind it, until room has
+ * been made (service_memory.c).  Appends overlap.  But once a chunk waits, the next append starts after all
+ * others have ended: resume() requires that.
  *
- * A session that has been written out once does not wait for the device to be
- * full: it begins its next run when it holds half of its share, so that the
- * other half can be filled while that is written.
+ * A session that was written out once does not fill the device again.  It begins its next run when it holds
+ * half of its share, so that the other half can be filled while the run is written.
  *
  * Tests: tap/memory_device, tap/fault_cancel
  *
@@ -34,7 +33,7 @@ queue_chunk(int chunk)
 	*link = chunk;
 }
 
-/* The session takes no more rows, for this reason: the leader is to take the chunk's back. */
+/* The session takes no more rows, for this reason.  The leader takes the rows of the chunk back. */
 static void
 reject_chunk(int chunk, GsFallback reason)
 {
@@ -190,8 +189,8 @@ gs_feed_step(int number)
 		return;
 
 	/*
-	 * A chunk under way may count twice for a moment, as asked for and as held.  So with appends under way a
-	 * refusal may be wrong, and is no reason to wait for the role.
+	 * A chunk under way may be counted twice for a moment, in asked_bytes and as held.  So while appends are
+	 * under way, a refusal may be wrong, and wait_for stays as it is.
 	 */
 	if (s->appends > 0 ? !gs_role_admits(s->waiting) : !is_admitted(number))
 		return;
@@ -199,7 +198,7 @@ gs_feed_step(int number)
 		s->asked_at = gs_devices[s->device].n_freed;
 	if (s->sort == NULL)
 	{
-		s->wait_for = WAIT_DEVICE;	/* unless the device is lost, and the session goes to another */
+		s->wait_for = WAIT_DEVICE;	/* cleared if the device is lost, and the session moves to another */
 		s->sort = gs_job_open_sort(number, false);
 		if (s->sort == NULL)
 			return;

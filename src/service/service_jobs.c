@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * service_jobs.c
- *	  A session's sorts on its device: opened, performed, checked, closed; what they tell of
- *	  themselves, and how jobs end.
+ *	  A session's sorts on its device: opened, performed, checked, closed; their statistics, and
+ *	  the outcome of jobs.
  *
  * Tests: tap/fault_cancel, tap/fault_service_lost
  *
@@ -20,8 +20,8 @@ gs_job_fallback(GsStatus status)
 }
 
 /*
- * Note how a call for a session has ended.  Only some failures are the device's end: others come from the
- * session's own rows, or from a defect, and concern nobody else.
+ * Note the outcome of a call for a session.  Some failures mean that the device is lost.  Others come from
+ * the session's own rows, or from a defect, and concern no other session.
  */
 static void
 note_status(int number, GsStatus status, const GsError *error)
@@ -78,7 +78,7 @@ gs_job_open_sort(int number, bool has_keys)
 	if (status == GS_OK)
 		return sort;
 
-	/* a device may not know how to sort arrays, or these */
+	/* a device may not be able to sort arrays of this type */
 	if (status == GS_INVALID && spec.elem != GS_ELEM_NONE)
 		return NULL;
 	note_status(number, status, &error);
@@ -99,7 +99,7 @@ gs_job_result(int number)
 		gs_ops->result(s->sort, &result);
 	if (s->out.phase == OUT_STUCK)
 		gs_ops->result(s->out.sort, &stuck);
-	/* images hold all rows that were appended, so only rows dropped by a stuck run count */
+	/* the images still hold the rows that sort dropped; those that a stuck run dropped are gone */
 	if (s->phase == SERVED_OVERFLOW)
 		result.n_dropped = stuck.n_dropped;
 	return result;
@@ -123,8 +123,8 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 }
 
 /*
- * Rows may be dropped where the keys tell all about them.  Inexact keys do
- * not tell which rows are equal.  Rows are counted only if all of them are sorted at once.
+ * Inexact keys do not tell which rows are equal, so none are dropped then.  Equal rows are counted only if
+ * all rows are sorted at once.
  */
 void
 gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
@@ -172,8 +172,8 @@ gs_job_note_fetches(int number, const GsSortResult *now)
 }
 
 /*
- * Of a session that was written out pages and engine are those of the range
- * at hand; rows, bytes and times those of all it did.
+ * If the session was written out, its pages and engine are those of the current range.  Rows, bytes and
+ * times are sums over all its sorts.
  */
 void
 gs_job_note(int number, const GsSortResult *now)
@@ -199,7 +199,7 @@ gs_job_note(int number, const GsSortResult *now)
 	gs_job_note_fetches(number, now);
 }
 
-/* No row may get lost on the way: all that were appended are returned, or were dropped. */
+/* Checks that no row was lost: each appended row is returned, or was dropped. */
 void
 gs_leader_answer(int number)
 {
@@ -215,7 +215,7 @@ gs_leader_answer(int number)
 	if (session->state == GS_SESSION_SORTING && complete)	/* not closed meanwhile */
 	{
 		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
-		/* to return rows it needs no promise */
+		/* a session that returns rows needs no promise */
 		if (!session->overflow)
 			gs_session_reserve(session, 0);
 	}

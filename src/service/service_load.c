@@ -3,13 +3,12 @@
  * service_load.c
  *	  Reading a range of a session's rows back onto the device.
  *
- * Pieces of all runs are read into buffers, several at a time, and appended
- * to a new sort in their order; then it is performed like any other one.
+ * Pieces of all runs are read into buffers, several at a time, and appended to a new sort in their
+ * order.  Then the sort is performed like any other.
  *
- * One session at a time reads onto a device, so that those who have part of a range on it
- * do not wait for each other.  If the device has no room, a range that is
- * read ahead is dropped; one that the leader needs waits for room (service_memory.c), or
- * is split.
+ * One session at a time reads onto a device.  Otherwise two sessions, each with a part of a range on
+ * the device, could wait for each other.  If the device has no room, a range that is read ahead is
+ * dropped.  A range that the leader waits for waits for room (service_memory.c), or is split.
  *
  * Tests: regress/spill, tap/spill_faults
  *
@@ -20,7 +19,7 @@
 #include "fault.h"
 #include "service/service_private.h"
 
-/* What a range may hold of the session's share, so that two fit. */
+/* A range may hold this part of the session's share, so that two fit. */
 #define RANGE_SHARE 0.42
 
 void
@@ -36,7 +35,7 @@ gs_load_begin(int number, uint32 range, bool wanted)
 	gs_served_mark_due(number);
 }
 
-/* Another session may read onto the device. */
+/* Let another session read onto the device. */
 static void
 stop_reading(int number)
 {
@@ -94,7 +93,7 @@ end_load(int number)
 		gs_served_fail(number);
 }
 
-/* Make the range smaller.  What has to be read for that comes block by block, through a buffer. */
+/* Split the range.  This reads blocks of the runs, one at a time, through a buffer. */
 static void
 split_range(int number)
 {
@@ -152,10 +151,7 @@ gs_load_shrink(int number)
 	gs_load_cancel(number);
 }
 
-/*
- * How many bytes of runs a range should have: of the session's share of its device, and of
- * what its role may hold.
- */
+/* The bytes of runs that a range should have, by the session's shares of its device and of its role. */
 static uint64
 range_budget(int number)
 {
@@ -225,7 +221,7 @@ append_pieces(int number)
 	Load	   *load = &gs_served[number].load;
 	int			buffer;
 
-	/* one that was refused asked before, and tries again if some was given back since */
+	/* after a refusal, asked_at stays: gs_memory_decide() has it retried once memory was freed since */
 	if (load->appending == 0 && !load->refused)
 		load->asked_at = gs_devices[gs_served[number].device].n_freed;
 	while (!load->refused &&
@@ -234,8 +230,8 @@ append_pieces(int number)
 		ServiceBuffer *b = gs_buffer(buffer);
 
 		/*
-		 * A piece before this one may still be refused, and then all go again
-		 * from there: an empty one stays until none can.
+		 * If a piece before this one is refused, all pieces from there on are appended again.  So an
+		 * empty piece is kept until the earlier appends have ended.
 		 */
 		if (b->piece.n_records == 0 && load->appending > 0)
 			return;
@@ -268,7 +264,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 		load->appending--;
 		if (load->phase != LOAD_ENDING && status == GS_NO_MEMORY)
 		{
-			/* so were all that follow; they go again from here */
+			/* the device refuses all later ones, too; appending begins again here */
 			load->refused = true;
 			load->appended = Min(load->appended, b->number);
 			b->use = BUFFER_READ;
@@ -346,7 +342,7 @@ gs_load_step(int number)
 
 		if (!start_reading(number))
 		{
-			/* if the device is lost, the session may have another one, and reads onto that */
+			/* if the device was lost, the session may have moved to another, and reads onto that */
 			if (s->device == device)
 				gs_served_fail(number);
 			return;

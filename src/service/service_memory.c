@@ -3,29 +3,27 @@
  * service_memory.c
  *	  Who waits for device memory, and who is to make room.
  *
- * A chunk that the device had no room for waits, and so do all that come after
- * it, in their order (service_feed.c).  So feeding stops by itself: the chunks are not
- * free to be filled again.  This file decides which session makes room, and how:
+ * If the device has no room for a chunk, the chunk waits, and so do all later chunks of the session
+ * (service_feed.c).  Feeding then stops by itself, because waiting chunks cannot be filled again.
+ * This file decides which session makes room, and how:
  *
- *	  - a range that was only read ahead is given up;
- *	  - else, of the sessions that are returning rows to somebody who has not asked
- *		for any for a second, the one that holds most is written out as pages;
- *	  - else the session that holds most, of those that are being fed, is
- *		written out as a run.
+ *	  1. A session gives up a range that it only read ahead.
+ *	  2. Else, of the idle readers (nobody asked for rows for a second), the one that holds most is
+ *		 written out as pages.
+ *	  3. Else, of the sessions that are being fed, the one that holds most is written out as a run.
  *
- * When somebody has waited for a second, a reader that does ask for rows has its pages
- * written, too.  Whoever has waited longest is helped first.
+ * After a second of waiting, readers that are not idle are written out, too.  The session that has
+ * waited longest is helped first.
  *
- * One at a time makes room, for what it gives back may be enough.  Nothing
- * of this needs a backend, so a sort may wait here for memory that another one
- * holds, whatever their backends wait for.
+ * Only one session at a time makes room, because its memory may be enough.  No backend takes part, so a
+ * sort may wait here for memory that another sort holds, whatever their backends wait for.
  *
- * A role's sorts make room for each other in the same ways, where gpusort.role_memory bounds
- * what they hold (service_role.c).
+ * The sorts of a role with gpusort.role_memory make room for each other in the same ways
+ * (service_role.c).
  *
- * Where nobody can make room, since others than gpusort use the device's memory, or
- * the limit is lower than what a chunk takes, the session overflows: PostgreSQL has to do the
- * sort (GS_FALLBACK_MEMORY, GS_FALLBACK_ROLE).
+ * No session may be able to make room: other programs may use the device's memory, or the limit may be
+ * too low for a chunk.  Then the session overflows, and PostgreSQL sorts (GS_FALLBACK_MEMORY,
+ * GS_FALLBACK_ROLE).
  *
  * Tests: tap/memory_device, tap/memory_role
  *
@@ -37,7 +35,7 @@
 
 #include "service/service_private.h"
 
-/* How long no pages are written after those of any sort could not be. */
+/* After pages could not be written, no pages are written for this time. */
 #define PAGES_PAUSE_MS	60000
 
 uint64
@@ -49,10 +47,7 @@ gs_memory_share(int device)
 	return info.memory_limit / Max(gs_devices[device].n_users, 1);
 }
 
-/*
- * A session waits from its first refusal until something of it is taken again, or
- * it fails.
- */
+/* A session waits from its first refusal until the device accepts a chunk or a piece again, or it fails. */
 bool
 gs_memory_is_short(int device)
 {
@@ -68,7 +63,7 @@ gs_memory_is_short(int device)
 
 /* ---- who waits ---- */
 
-/* Did its device refuse a session's chunks, or a range? */
+/* Did the device refuse chunks of the session?  Pieces of its range? */
 static bool
 is_feed_refused(const ServedSession *s)
 {
@@ -82,7 +77,7 @@ is_load_refused(const ServedSession *s)
 		!gs_served_is_over(s);
 }
 
-/* Has its device got memory back since? */
+/* Was memory of its device freed since the refusal? */
 static bool
 may_retry(const ServedSession *s)
 {
@@ -129,7 +124,7 @@ is_load_too_large(const ServedSession *s)
 		gs_memory_held(s->load.sort) >= gs_memory_share(s->device) / 2;
 }
 
-/* A range that was loaded before fits, once freed memory is available again. */
+/* Was the range loaded once?  Then it will fit again. */
 static bool
 fitted_before(const ServedSession *s)
 {
@@ -146,14 +141,17 @@ is_long_ago(TimestampTz since)
 
 /* ---- how a session could make room ---- */
 
-/* The files of one sort after the other would fill a full disk again and again. */
+/* If the disk is full, one sort after the other would write its files in vain. */
 static bool
 are_pages_paused(void)
 {
 	return !TimestampDifferenceExceeds(gs_pages_failed_at, GetCurrentTimestamp(), PAGES_PAUSE_MS);
 }
 
-/* With its sort, which is on the device, and how much?  idle_only: not where its reader asks for rows. */
+/*
+ * How a session could make room with its sort on the device, and how many bytes.  idle_only: a reader that is
+ * not idle need not.
+ */
 static Relief
 relief_of_sort(int number, bool idle_only, uint64 *bytes)
 {
@@ -192,14 +190,14 @@ relief_of(int number, bool idle_only, uint64 *bytes)
 	if (gs_served_is_over(s) || s->performing || s->wait_for == WAIT_RUN || gs_write_is_busy(s))
 		return RELIEF_WAIT;
 
-	/* its rows go back when it is fed, which may take those of the one that waits */
+	/* its rows stay until its input has ended, and that may depend on the session that waits */
 	if (s->phase == SERVED_OVERFLOW && gs_sessions[number].state == GS_SESSION_FEEDING)
 		return RELIEF_NONE;
 	if (s->load.phase == LOAD_ENDING)
 		return RELIEF_WAIT;
 	if (s->load.phase > LOAD_WAITING)
 	{
-		/* one that is wanted will be returned, and may be written out then */
+		/* the leader waits for the range: it will be returned, and can be written out then */
 		if (s->load.wanted)
 			return s->load.refused ? RELIEF_NONE : RELIEF_WAIT;
 		*bytes = gs_memory_held(s->load.sort);
@@ -208,12 +206,12 @@ relief_of(int number, bool idle_only, uint64 *bytes)
 	return s->sort ? relief_of_sort(number, idle_only, bytes) : RELIEF_NONE;
 }
 
-/* The best decision so far: an idle reader's, then that of the session that holds most. */
+/* The best decision so far.  Idle readers come first, then the session that holds most. */
 typedef struct Choice
 {
-	Decision	decision;		/* NONE, or LATER: nobody yet */
+	Decision	decision;		/* RELIEF_NONE or RELIEF_WAIT: no session yet */
 	uint64		bytes;
-	bool		idle;			/* it returns rows that nobody asks for */
+	bool		idle;			/* nobody asks for its rows now */
 } Choice;
 
 static void
@@ -293,7 +291,7 @@ gs_memory_decide_role(int number)
 			decision.relief = RELIEF_WAIT;
 			return decision;
 		}
-		/* jobs under way: it may have more to write, or less, when they have ended */
+		/* jobs under way change how much it can write out */
 		if (gs_served[i].asked_bytes > 0 && best.decision.relief == RELIEF_NONE)
 			best.decision.relief = RELIEF_WAIT;
 		if (gs_served_is_on(i, gs_served[i].device))

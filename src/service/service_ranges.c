@@ -18,7 +18,7 @@
 
 #include "service/service_private.h"
 
-/* Of a session's share of its role's memory so much must be free to read a range ahead. */
+/* A range is read ahead only if this part of the session's share of its role's memory is free. */
 #define READ_AHEAD_ROOM	0.5
 
 /* The range that the leader waits for is here. */
@@ -48,7 +48,7 @@ gs_ranges_serve(int number, uint32 wanted)
 {
 	ServedSession *s = &gs_served[number];
 
-	/* pages are not needed of the range that the leader has left */
+	/* the leader does not need the pages of the range that it has left */
 	if (s->phase == SERVED_RANGES && s->out.kind == WRITE_PAGES)
 		gs_write_abandon_pages(number);
 	if (s->pending > 0 || s->out.phase != OUT_NONE)
@@ -65,7 +65,7 @@ gs_ranges_serve(int number, uint32 wanted)
 		gs_served_enter(number, SERVED_RANGES);
 	}
 
-	/* what the leader has read makes room for what it wants */
+	/* the range that the leader has read makes room for the next one */
 	if (s->sort)
 	{
 		gs_job_close_sort(number, s->sort);

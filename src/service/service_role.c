@@ -3,24 +3,23 @@
  * service_role.c
  *	  What the sorts of one role may hold: gpusort.role_memory.
  *
- * The limit is of what all sorts of a role hold together, on all devices.  The role is
- * the one that the connection was made as, since its settings are those that apply; SET ROLE
- * and SET SESSION AUTHORIZATION change nothing.  Each sort has the limit that its session
- * had when it began, so two sorts of a role may have different ones.
+ * The limit bounds the memory of all sorts of a role together, on all devices.  The role is the one
+ * that the connection was made as, because its settings apply.  SET ROLE and SET SESSION AUTHORIZATION
+ * change nothing.  A sort keeps the limit that was set when it began, so two sorts of a role may have
+ * different limits.
  *
- * A sort without a limit neither counts nor waits: its session is older than the limit, or a
- * superuser has lifted it there.
+ * A sort without a limit is not counted and does not wait.  Either its connection is older than the
+ * limit, or a superuser has lifted the limit there.
  *
- * A chunk is admitted when it fits below its sort's limit; what jobs under way will hold is
- * counted as far as it is known.  A chunk that is not admitted waits, and all after it,
- * like one that the device had no room for; and so do those of the role that come later, so that
- * none waits for ever.  Then a sort of the same role makes room, in the ways that
- * service_memory.c has.  If none can, PostgreSQL does the sort (GS_FALLBACK_ROLE).
- * Arrays do not wait, since a process can sort a chunk of them as well.
+ * A chunk is admitted if it fits below its sort's limit, together with the expected memory of jobs under
+ * way.  A chunk that is not admitted waits, and so do all later chunks of the session, as if the device
+ * had no room.  Later chunks of the role's other sorts wait as well, so that no chunk waits for ever.
+ * Then a sort of the same role makes room, in the ways of service_memory.c.  If none can, PostgreSQL
+ * sorts (GS_FALLBACK_ROLE).  Arrays do not wait, because the backend can sort them itself.
  *
- * Ranges that are read back are counted, and as large as the role's share lets them be, but
- * they do not wait: the leader could not go on without.  So a role may hold more than
- * its limit for a while, when it begins more sorts beside some that return ranges.
+ * Ranges that are read back are counted, and their size follows the role's share.  But they do not wait,
+ * because the leader could not go on without them.  So a role may exceed its limit for a while, if it
+ * begins sorts beside others that return ranges.
  *
  * Tests: tap/memory_role
  *
@@ -32,10 +31,10 @@
 
 #include "service/service_private.h"
 
-/* What ordering takes of device memory, for each row. */
+/* Device memory for sorting one row. */
 #define ROW_WORK_BYTES	64
 
-/* So much of its limit each sort of a role may hold ahead of what it needs, or a chunk. */
+/* Each sort of a role may hold this part of the limit as a reserve, or a chunk if that is more. */
 #define SPARE_PART		64
 
 static inline bool
@@ -65,20 +64,20 @@ gs_role_spare_bytes(int number)
 	return is_limited(number) ? Max(gs_sessions[number].role_memory / SPARE_PART, GS_CHUNK_BYTES) : 0;
 }
 
-/* What a session holds on all devices, or is about to. */
+/* The device memory that a session holds, or will hold when its jobs have ended. */
 static uint64
 session_bytes(int number)
 {
 	const ServedSession *s = &gs_served[number];
 	uint64		bytes = s->asked_bytes + gs_memory_held(s->sort) + gs_memory_held(s->load.sort);
 
-	/* pages are written of sort */
+	/* WRITE_PAGES: out.sort is sort, which was counted */
 	if (s->out.sort && s->out.kind != WRITE_PAGES)
 		bytes += gs_memory_held(s->out.sort);
 	return bytes;
 }
 
-/* What is left of a session's limit. */
+/* The bytes that are left of a session's limit. */
 static uint64
 room_of(int number)
 {

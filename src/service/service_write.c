@@ -5,26 +5,23 @@
  *
  * A session's sort is written out in one of these ways:
  *
- *	  as a run	  While the session is fed.  The sort is performed with pages that
- *				  are chunks, rows and keys, to be read back by ranges; it is the
- *				  session's no more from the moment on that this begins.
- *	  as pages	  When rows are being returned.
- *				  The pages of rows go to files as they are, and fetches are
- *				  answered from there; until all are there the device answers them.
- *	  as an index When all runs are there.  No rows are written: the index of the runs is put in
- *				  order, so that they can be cut into ranges.
+ *	  as a run	  While the session is fed.  The sort's pages are chunks of rows and keys, to be
+ *				  read back by ranges.  It stops being the session's sort when writing begins.
+ *	  as pages	  While rows are being returned.  The pages of rows go to files unchanged.  Fetches
+ *				  are answered by the device until all pages are written, then from the files.
+ *	  as an index When all runs are written.  Writes no rows, but sorts the index of the runs, so that
+ *				  they can be cut into ranges.
  *
- * In any way pages come into buffers, several at a time, and are written from there.  The
- * sort is closed when all have been.
+ * Pages come into buffers, several at a time, and are written from there.  The sort is closed when
+ * all are written.
  *
  *	  NONE -> PERFORMING	 a run begins		   NONE -> WRITING	  pages begin
  *	  PERFORMING -> WRITING  it is sorted		   NONE -> PERFORMING -> NONE  an index
- *	  WRITING -> NONE		 all was written
- *	  WRITING -> ENDING		 some could not be written, or need not be any more
- *	  ENDING -> NONE		 its jobs have ended: pages of a sort stay with it, those of a
- *							 range are in runs as well
- *	  ENDING -> STUCK		 the same of a run that temp_file_limit left no room for: its
- *							 rows go back to the leader from the device, as images
+ *	  WRITING -> NONE		 all pages are written
+ *	  WRITING -> ENDING		 a page could not be written, or is not needed any more
+ *	  ENDING -> NONE		 its jobs have ended: the sort still has the pages
+ *	  ENDING -> STUCK		 the jobs of a run have ended that met temp_file_limit: its rows go back
+ *							 to the leader from the device, as images
  *	  any -> ENDING, NONE	 the session fails, or closes
  *
  * Tests: regress/spill, tap/spill_faults
@@ -61,7 +58,7 @@ open_spill(int number)
 	return true;
 }
 
-/* Ask the device for pages, one for each buffer to be had. */
+/* Ask the device for pages, one for each free buffer. */
 static void
 fetch_pages(int number)
 {
@@ -81,7 +78,7 @@ fetch_pages(int number)
 	}
 }
 
-/* Note which rows the pages hold that will be in files.  False: no memory. */
+/* Note which rows each page holds.  False: no memory. */
 static bool
 note_pages(ServedSession *s, const GsSortResult *result)
 {
@@ -161,7 +158,7 @@ gs_write_begin(int number, WriteKind kind)
 			gs_spill_seal(s->spill, &out->job);
 			return true;
 		case WRITE_PAGES:
-			/* those of a range that was returned before are not asked for any more */
+			/* nobody asks for the pages of an earlier range any more */
 			gs_spill_forget_pages(s->spill);
 			out->sort = s->sort;
 			break;
@@ -195,7 +192,7 @@ run_performed(int number)
 	s->out.phase = OUT_ENDING;
 	if (gs_served_is_over(s))
 		return;
-	gs_memory_note_freed(s->device); /* what ordering it took */
+	gs_memory_note_freed(s->device);	/* performing a sort needs memory for a while */
 	if (status != GS_OK || !begin_pages(number))
 		gs_served_fail(number);
 }
@@ -235,7 +232,7 @@ written(int number)
 		case WRITE_INDEX:
 			break;
 		case WRITE_PAGES:
-			/* fetches under way are still the device's */
+			/* until fetches under way have ended, the sort on the device stays open */
 			if (s->phase != SERVED_FILED)
 				gs_served_enter(number, SERVED_FILED);
 			if (s->pending > 0)
@@ -247,8 +244,8 @@ written(int number)
 }
 
 /*
- * No more may be written, or there is no descriptor for a file.  Rows that must leave the device go
- * back to the leader, whose own sort may do with fewer bytes, or with none.
+ * temp_file_limit was met, or no file descriptor is left.  The rows go back to the leader, whose own sort
+ * may need fewer bytes in files, or none.
  */
 static void
 meet_limit(int number)
@@ -259,7 +256,7 @@ meet_limit(int number)
 					   GS_FALLBACK_FILES);
 }
 
-/* The rows that could not be written have no job any more.  What was written leaves the disk to others. */
+/* All jobs of an abandoned write have ended.  Files of pages are removed. */
 static void
 given_up(int number)
 {
