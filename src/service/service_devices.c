@@ -3,12 +3,12 @@
  * service_devices.c
  *	  The devices of the gpusort service: opened, chosen, lost.
  *
- * A device that fails is out of use from then on, and so is one that could not be opened: CUDA gives a
- * process no second chance with a device after most failures.  The other devices go on.  As soon as no sort
- * is open the service restarts, to open the lost one again; but not before it has run for a while, so that
- * a device that fails each time does not keep the service from the others' sorts.  A device that could not be
- * opened even then is left alone until the configuration is reloaded.  Without a device that is ready the
- * service ends at once, and the postmaster starts it again.
+ * A device that failed or could not be opened is out of use, because CUDA does not let a process use a device
+ * again after most failures.  The other devices go on.  As soon as no sort is open, the service restarts, to
+ * open the lost device again.  It does so only after it has run for a while: a device that fails each time
+ * must not keep the service from the other devices' sorts.  A device that cannot be opened even then is left
+ * alone until the configuration is reloaded.  If no device is ready, the service ends at once, and the
+ * postmaster starts it again.
  *
  * Tests: tap/devices_several, tap/fault_restart
  *
@@ -32,7 +32,7 @@
 #include "guc.h"
 #include "service/service_private.h"
 
-/* A service that has run for so long may restart, to open a device again. */
+/* A service that has run for this time may restart, to open a device again. */
 #define RESTART_AFTER_S		300
 
 const GsDeviceOps *gs_ops = NULL;
@@ -41,7 +41,7 @@ int			gs_n_devices = 0;
 
 static int	last_chosen = -1;
 
-/* Devices that failed are to be tried again, however short the service has run. */
+/* After a reload: try failed devices again, even if the service has just started. */
 static bool reloaded = false;
 
 /* Threads are opening devices. */
@@ -53,7 +53,7 @@ static bool opening = false;
 static struct
 {
 	pthread_t	thread;
-	bool		runs;			/* and is to be joined */
+	bool		runs;			/* the thread was started, and was not joined yet */
 	bool		stop;			/* atomic */
 	bool		ended;			/* atomic, set last */
 	bool		fault;
@@ -76,7 +76,10 @@ memory_limit(void)
 	return (uint64) gs_guc_device_memory_mb * 1024 * 1024;
 }
 
-/* Where the CPU stands in for a GPU, the setting may be meant for that: no more than the default. */
+/*
+ * Set the memory limit of a device.  If the CPU stands in for a GPU, the setting may be meant for the GPU:
+ * then the default is the most.
+ */
 static void
 set_memory_limit(int device)
 {
@@ -114,7 +117,7 @@ count_ready(void)
 
 /* ---- state ---- */
 
-/* Say of a device that no sort goes to why that is so. */
+/* Show why a device takes no sorts. */
 static void
 note_lost(int device, const char *message)
 {
@@ -174,7 +177,7 @@ report_ready(int device)
 
 /* ---- the start ---- */
 
-/* What is to be opened: its number as CUDA has it.  False: there is no such device. */
+/* Find a device's CUDA number by its name.  False: there is no such device. */
 static bool
 find_device(const char *name, int *ordinal, GsError *error)
 {
@@ -184,7 +187,7 @@ find_device(const char *name, int *ordinal, GsError *error)
 	return *ordinal >= 0;
 }
 
-/* Make a ServedDevice of each that the settings name; 0: there is none. */
+/* Make a ServedDevice for each device that the settings name, and return their number. */
 static int
 list_devices(GsError *error)
 {
@@ -221,7 +224,7 @@ list_devices(GsError *error)
 	return n;
 }
 
-/* Where there is no device, say so where users look for it, and end. */
+/* There is no device: say so in the log and in the views, and end the service. */
 static void
 end_without_device(const GsError *error)
 {
@@ -238,7 +241,7 @@ end_without_device(const GsError *error)
 			(errmsg("gpusort has no device: %s", error->message),
 			 errdetail("PostgreSQL does all sorts itself.")));
 
-	/* a device that was there once may come back */
+	/* a device that was found before may come back */
 	proc_exit(ran_before ? 1 : 0);
 }
 
@@ -274,7 +277,7 @@ open_device(void *arg)
 	return NULL;
 }
 
-/* Called when the process has let go of shared memory: exit() would run destructors beside such a thread. */
+/* Called after the process has left shared memory: exit() would run destructors beside an opening thread. */
 static void
 exit_while_opening(int code, Datum arg)
 {
@@ -282,7 +285,7 @@ exit_while_opening(int code, Datum arg)
 		_exit(code);
 }
 
-/* Wait for such a thread.  A driver may hang, but the server's end does not wait for it. */
+/* Wait for a thread that opens a device.  A driver may hang, so a shutdown does not wait for it. */
 static void
 wait_until_tried(ServedDevice *d)
 {
@@ -297,8 +300,8 @@ wait_until_tried(ServedDevice *d)
 }
 
 /*
- * Open what gs_ops has.  All at once, by a thread for each, as it takes a third of a second and more.
- * False: nothing can sort; the error says why.
+ * Open all devices of gs_ops at once, each in a thread, because each takes a third of a second and more.
+ * False: no device can sort; the error says why.
  */
 static bool
 open_all(void (*notify) (void *arg), GsError *error)
@@ -349,8 +352,8 @@ open_all(void (*notify) (void *arg), GsError *error)
 }
 
 /*
- * What "auto" stands for is found out once, when the server starts: a GPU that is lost later is
- * waited for.  Where GPUs are named the CPU is not meant.
+ * May the CPU sort if there is no GPU?  "auto" is decided once, when the server starts: the service waits
+ * for a GPU that is lost later.  A user who names GPUs does not mean the CPU.
  */
 static bool
 may_stand_in(void)
@@ -420,7 +423,7 @@ must_stop_pinning(void)
 	return __atomic_load_n(&pinning.stop, __ATOMIC_RELAXED);
 }
 
-/* Copies wait while the driver pins memory.  So they have as long as that took before it pins more. */
+/* Copies wait while the driver pins memory.  So after each piece they get as much time as it took. */
 static bool
 pin_piece(char *piece, Size bytes)
 {
@@ -432,8 +435,8 @@ pin_piece(char *piece, Size bytes)
 }
 
 /*
- * A thread.  Chunks that are not pinned yet can be used: their copies are slower.  For tests it fails, when
- * the service has started.
+ * A thread.  Chunks that are not pinned yet can be used, but copies are slower.  With the fault point, it
+ * fails when the service has started.
  */
 static void *
 pin_arena(void *arg)
@@ -507,7 +510,7 @@ gs_devices_close(void)
 
 /* ---- sorts ---- */
 
-/* Has the session anything for its device to do? */
+/* Does the session keep its device busy? */
 static bool
 is_at_work(int number, TimestampTz now)
 {
@@ -531,8 +534,8 @@ is_at_work(int number, TimestampTz now)
 }
 
 /*
- * What a new sort may expect of a device: the room that there is, or the share that
- * others will make for it, divided by those that it shares the device's time with.
+ * What a new sort may expect of a device: the free memory, or the share that other sorts will free for it
+ * if that is more; divided by the number of sorts that share the device's time.
  */
 static double
 expect(int device, TimestampTz now)
@@ -565,7 +568,7 @@ gs_device_assign(int number)
 	if (s->device >= 0)
 		return;
 
-	/* among equals, in turn */
+	/* equal devices take turns */
 	for (int i = 1; i <= gs_n_devices; i++)
 	{
 		int			device = (last_chosen + i) % gs_n_devices;
@@ -597,8 +600,8 @@ gs_memory_note_freed(int device)
 /* ---- failures ---- */
 
 /*
- * What a lost device means to a session: what it holds there is lost.  One whose rows are
- * all in files goes on on another device.  True: it has failed.
+ * Handle the loss of a device for a session.  A session with a sort there fails; one whose rows are all in
+ * files goes on on another device.  True: it has failed.
  */
 static bool
 lose_device(int number, int device)
@@ -639,7 +642,7 @@ gs_device_failed(int device, const GsError *error, GsStatus status)
 	int			n_sorts = 0;
 
 	if (!gs_devices[device].ready)
-		return;					/* this is known */
+		return;					/* known already */
 	if (count_ready() == 1)
 		end_service(message);
 	gs_devices[device].ready = false;
@@ -670,7 +673,7 @@ has_run_for_a_while(void)
 	return TimestampDifferenceExceeds(gs_shared->started, GetCurrentTimestamp(), RESTART_AFTER_S * 1000);
 }
 
-/* Who was not found has a wrong name, which only a restart of the server changes. */
+/* A device without an ordinal has a wrong name, which only a restart of the server can change. */
 static bool
 may_try_again(const ServedDevice *d)
 {
@@ -744,7 +747,7 @@ gs_devices_set_limit(void)
 		{
 			set_memory_limit(i);
 			report_high_limit(i);
-			gs_memory_note_freed(i); /* those who wait may try again */
+			gs_memory_note_freed(i);	/* waiting sessions may try again */
 		}
 }
 

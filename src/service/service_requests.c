@@ -23,7 +23,7 @@ holds_arrays(const GsChunk *c)
 	return c->state == GS_CHUNK_FETCHING && c->fetch == GS_FETCH_ARRAYS;
 }
 
-/* For tests: how a request of this kind ends the service. */
+/* Fault points: does this request end the service? */
 static bool
 chunk_kills_service(const GsChunk *c)
 {
@@ -32,7 +32,7 @@ chunk_kills_service(const GsChunk *c)
 	return holds_arrays(c) ? GS_FAULT("service_arrays") : GS_FAULT("service_fetch");
 }
 
-/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
+/* Fault points: is this request not served, so that a test finds its sort waiting? */
 static bool
 chunk_is_held_up(const GsChunk *c)
 {
@@ -41,7 +41,7 @@ chunk_is_held_up(const GsChunk *c)
 	return holds_arrays(c) ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
 }
 
-/* With the lock held: the backend may look at what it asked for. */
+/* With the lock held: hand a fetched chunk to the backend. */
 static void
 give_fetched(GsChunk *c, GsStatus status)
 {
@@ -69,7 +69,7 @@ refuse_fetch(GsChunk *c, GsStatus status)
 	ConditionVariableBroadcast(&session->cv);
 }
 
-/* This process is to sort a chunk of arrays itself. */
+/* Refuse a chunk of arrays, for this reason: the backend sorts them itself. */
 static void
 refuse_arrays(GsChunk *c, GsFallback reason)
 {
@@ -116,7 +116,7 @@ request_arrays(int chunk)
 						&gs_served_chunks[chunk].job);
 }
 
-/* Where what is asked for in a chunk is, and its number there. */
+/* Find the source of a requested page or image, and its number there. */
 static FetchSource
 find_source(const ServedSession *s, const GsChunk *c, uint64 *number)
 {
@@ -250,7 +250,7 @@ gs_requests_serve(void)
  * Chunks whose jobs have ended
  */
 
-/* How many rows a fetched chunk holds, which is the service's still. */
+/* Note how many rows a fetched chunk holds, while the chunk is still the service's. */
 static void
 describe_fetched(int chunk, const GsSortResult *result)
 {
@@ -276,7 +276,7 @@ describe_fetched(int chunk, const GsSortResult *result)
 	c->n_records = page_first[served->number + 1] - c->first_row;
 }
 
-/* What was asked for has come, or not. */
+/* A fetch has ended. */
 static void
 note_fetch(int chunk, GsStatus status)
 {
@@ -292,7 +292,7 @@ note_fetch(int chunk, GsStatus status)
 	{
 		gs_job_note(c->session, &result);
 		if (status != GS_OK)
-			session->overflow_reason = gs_job_fallback(status); /* not the role, as it may have been before */
+			session->overflow_reason = gs_job_fallback(status);	/* an earlier chunk may have set the role */
 		if (status == GS_OK)
 		{
 			session->rows += c->n_records;
@@ -304,7 +304,7 @@ note_fetch(int chunk, GsStatus status)
 	ConditionVariableBroadcast(&session->cv);
 }
 
-/* For tests: the device was lost while it sorted a chunk of arrays, and has left one half written. */
+/* Fault point: the device was lost while it sorted a chunk of arrays, and one array is half written. */
 static void
 lose_arrays(int chunk)
 {
@@ -333,7 +333,7 @@ chunk_ended(int chunk)
 	gs_served_mark_due(number);
 	status = from_files ? gs_job_status(&served->job) : gs_job_outcome(number, &served->job);
 
-	/* not before gs_job_outcome(), where the service ends with its last device, and then asks for the job */
+	/* only now: gs_job_outcome() may end the service, and return_arrays() then reads the job */
 	served->started = false;
 	if (c->state == GS_CHUNK_APPENDING)
 	{
@@ -395,8 +395,8 @@ gs_requests_note_ended(void)
 }
 
 /*
- * Give up pages that nobody has taken for a second: their readers are idle, and run no code
- * to do it.  All pages stay on the device, or in files.
+ * Free chunks of pages that nobody has taken for a second.  Their readers are idle, and run no code that
+ * could free them.  The pages stay on the device, or in files.
  */
 bool
 gs_requests_give_up_pages(void)
@@ -405,7 +405,7 @@ gs_requests_give_up_pages(void)
 	TimestampTz now;
 	bool		any = false;
 
-	/* a hint: who makes one wakes the service, or is the service */
+	/* read without the lock: a backend that changes it wakes the service */
 	if (gs_shared->n_idle_pages == 0)
 		return false;
 	now = GetCurrentTimestamp();

@@ -17,7 +17,7 @@
 #include "key/key.h"
 #include "service/service_private.h"
 
-/* A failed session's rows leave the device and the disk as its jobs end: nobody will ask for them. */
+/* A failed session's rows leave the device and the disk when its jobs have ended: nobody needs them. */
 static void
 drop_rows_of_failed(int number)
 {
@@ -35,7 +35,7 @@ drop_rows_of_failed(int number)
 	}
 }
 
-/* Nothing of a closing session may be under way any more, or it waits. */
+/* Close a session as soon as none of its jobs is under way. */
 static void
 close_session(int number)
 {
@@ -70,7 +70,7 @@ gs_sort_is_held_up(GsSessionState state)
 	return state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
 }
 
-/* All chunks have come, and are on the device: sort them. */
+/* All chunks are on the device: sort them. */
 static void
 perform(int number)
 {
@@ -89,7 +89,7 @@ perform(int number)
 	gs_job_perform(number, s->sort, GS_FORMAT_ROWS, &s->perform_job);
 }
 
-/* The leader waits: for its rows in order, for a range of them, or to take them back. */
+/* Serve the leader, which waits for its sorted rows, for a range, or to take its rows back. */
 static void
 sort_session(int number, uint32 wanted)
 {
@@ -133,14 +133,14 @@ sort_session(int number, uint32 wanted)
 }
 
 /*
- * Take a session a step on its way.
+ * Take a session one step further.
  *
- * While a session is on the request list, so may be chunks of it on
- * theirs: rows that have to be appended before it is sorted, and chunks
- * that would be lost from the list if it were freed.  Its turn will come.
+ * While a session is on the request list, its chunks may still be on theirs.  They must be appended before
+ * the session is sorted, and leave the list before it is freed.  So a queued session is not sorted or closed
+ * yet.
  *
- * What the session's backends ask for is read once, here: it may change at any time, and
- * a step that read it again could take chunks that it has not seen for all that there are.
+ * The state is read once, here, because backends may change it at any time.  If a step read it again, it
+ * could sort the session before it has seen all its chunks.
  */
 void
 gs_sort_advance(int number)
@@ -197,7 +197,7 @@ perform_ended(int number)
  * Making room
  */
 
-/* Do what was decided for a session; false: nothing is to be done now. */
+/* Carry out a decision.  False: nothing was done. */
 static bool
 carry_out(Decision decision)
 {

@@ -12,12 +12,12 @@
  * The end of the service
  *	  However the process exits, service_exit() first closes the devices, which
  *	  ends all copies from and to the arena, and only then declares the
- *	  service gone; from then on backends may free the chunks themselves.  The
- *	  last device that is lost ends the service with exit code 1, and the
- *	  postmaster starts it again; the sorts that were open find their
- *	  generation gone and go on without it.  It also ends so to open a lost device again, when no
- *	  sort is open (gs_devices_try_again()).  If a driver hangs, a thread ends
- *	  the process after a while, which is a crash (limit_exit()).
+ *	  service gone; from then on backends may free the chunks themselves.
+ *	  When the last device is lost, the service ends with exit code 1, and the
+ *	  postmaster starts it again.  Open sorts notice that their generation is gone,
+ *	  and go on without the service.  The service ends in the same way to open a lost device
+ *	  again, when no sort is open (gs_devices_try_again()).  If a driver hangs, a
+ *	  thread ends the process after a while, which is a crash (limit_exit()).
  *
  * Tests: tap/fault_restart, tap/fault_service_lost
  *
@@ -49,16 +49,16 @@
 #include "guc.h"
 #include "service/service_private.h"
 
-/* Idle for so long, the device gives its cached memory back. */
+/* After this time without work, devices give their cached memory back. */
 #define GS_TRIM_AFTER_MS	10000
 
-/* The service has so many seconds to end: pg_ctl waits for a minute. */
+/* The service has this time to end, in seconds: pg_ctl waits for a minute. */
 #define GS_EXIT_S			45
 
-/* While a sort waits for memory of a device or of its role, look for some as often as this. */
+/* While a sort waits for memory of a device or of its role, the service looks for some in this interval. */
 #define GS_SHORT_MEMORY_MS	200
 
-/* While a device is lost, an idle service looks as often as this whether it may restart. */
+/* While a device is lost, an idle service checks in this interval whether it may restart. */
 #define GS_LOST_DEVICE_MS	60000
 
 PGDLLEXPORT void gpusort_service_main(Datum arg);
@@ -68,7 +68,7 @@ static bool trimmed = true;
 static int	notify_pipe[2] = {-1, -1};
 static int	notified = 0;		/* a byte is in the pipe, or about to be; atomic */
 
-/* Called by threads of the devices, and without memory by the service's own. */
+/* Wakes the service.  Called by threads of devices, and by the service's own thread if memory is short. */
 static void
 job_ended(void *arg)
 {
@@ -99,8 +99,8 @@ drain_notify_pipe(void)
 }
 
 /*
- * Give chunks of arrays back with what became of them.  The devices are closed,
- * so all jobs have ended; a chunk that none of them saw is as it was.
+ * Give chunks of arrays back with the outcome.  The devices are closed, so all jobs have ended.  A chunk
+ * without a job is unchanged.
  */
 static void
 return_arrays(void)
@@ -129,9 +129,9 @@ end_at_last(void *arg)
 }
 
 /*
- * Closing devices and files waits for drivers, which may never answer, here and again in
- * exit().  What ends then is a crash to the postmaster, and rightly so: copies to the arena
- * may have been under way.
+ * Closing devices and files waits for drivers, which may never answer, here and again in exit().  Then
+ * a thread ends the process.  The postmaster takes that for a crash.  That is right, because copies to
+ * the arena may have been under way.
  */
 static void
 limit_exit(void)
@@ -235,7 +235,7 @@ io_threads(void)
 	return Max(2, Min(gs_host_cores() / 2, 8));
 }
 
-/* Take what there is to be done a step further; false: nothing could be. */
+/* Serve requests, ended jobs and due sessions once.  False: there was nothing to do. */
 static bool
 work(void)
 {
@@ -247,7 +247,7 @@ work(void)
 	any |= gs_sort_make_room();
 	for (int i = gs_served_next(-1), next; i >= 0; i = next)
 	{
-		/* one that is marked meanwhile may wait for the next call */
+		/* a session that this step marks as due may wait for the next call */
 		next = gs_served_next(i);
 		if (!gs_served[i].due)
 			continue;
@@ -260,13 +260,13 @@ work(void)
 	return any;
 }
 
-/* How long to sleep where nobody wakes the service; -1: for ever. */
+/* How long to sleep if nobody wakes the service, in ms; -1: for ever. */
 static long
 longest_sleep(void)
 {
 	long		trim = !trimmed ? GS_TRIM_AFTER_MS : gs_devices_are_lost() ? GS_LOST_DEVICE_MS : -1;
 
-	/* whatever makes a session active has marked it as due, so this changes nothing */
+	/* an active session was marked as due when it became active, so this changes nothing */
 	for (int i = 0; i < gs_n_served; i++)
 		Assert(gs_served_update_active(i));
 	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
@@ -276,13 +276,13 @@ longest_sleep(void)
 	return trim;
 }
 
-/* Nobody has woken the service for so long. */
+/* Nobody has woken the service for this time. */
 static void
 idle(long ms)
 {
 	if (gs_memory_is_short(-1))
 	{
-		/* others than gpusort may have given memory back */
+		/* other programs may have freed memory */
 		for (int i = 0; i < gs_n_devices; i++)
 			gs_memory_note_freed(i);
 	}
@@ -391,7 +391,7 @@ gs_service_register(void)
 	strlcpy(worker.bgw_type, "gpusort service", sizeof(worker.bgw_type));
 	RegisterBackgroundWorker(&worker);
 
-	/* PostgreSQL only logs it, and the service would be waited for */
+	/* PostgreSQL only logs a failure, and backends would wait for the service */
 	if (IsPostmasterEnvironment && !gs_compat_worker_registered(worker.bgw_name))
 		gs_service_shmem_off("max_worker_processes is too small for the gpusort service");
 }
