@@ -38,7 +38,7 @@
 /* How long a wait lasts before the waiter looks around by itself. */
 #define GS_WAIT_MS		1000
 
-/* A plan is not given up any more when so much of its rows was fed. */
+/* A plan is not given up any more when this part of its rows was fed. */
 #define MAX_DECLINED_PART	0.125
 
 struct GsClient
@@ -50,16 +50,16 @@ struct GsClient
 	bool		leader;
 	bool		closed;
 	MemoryContextCallback callback;
-	uint64		written_blocks;	/* of the session's files, in pgBufferUsage already */
+	uint64		written_blocks;	/* blocks of the session's files that pgBufferUsage has already */
 	uint64		read_blocks;
-	ResourceOwner owner;		/* it was opened under; NULL: has ended well */
+	ResourceOwner owner;		/* the owner when it was opened; NULL: that owner has ended well */
 	dlist_node	node;			/* in open_sessions, until it is closed */
 };
 
 /* Sessions that this process leads. */
 static dlist_head open_sessions = DLIST_STATIC_INIT(open_sessions);
 
-/* It is a worker for a query that has one. */
+/* This process is a parallel worker that feeds a session of its leader. */
 static bool feeds_leader = false;
 
 static inline bool
@@ -98,7 +98,7 @@ close_callback(void *arg)
 	gs_client_close((GsClient *) arg);
 }
 
-/* A resource owner is released: what was opened under it goes after an error. */
+/* A resource owner is released: after an error, close the sessions that were opened under it. */
 static void
 release_owner(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *arg)
 {
@@ -133,8 +133,8 @@ choose_tablespace(void)
 }
 
 /*
- * With the lock held: what temp_file_limit leaves, in bytes; -1: no limit.  It is that of a process, and
- * so many would sort, each for itself.
+ * With the lock held: the bytes that temp_file_limit leaves; -1: no limit.  The limit is for each process,
+ * and without gpusort this number of processes would sort.
  */
 static int64
 temp_bytes_left(int processes)
@@ -154,10 +154,7 @@ temp_bytes_left(int processes)
 	return Max(left, 0);
 }
 
-/*
- * With the lock held: have what was done with the session's files in pgBufferUsage, so that EXPLAIN
- * and others have it among temporary blocks.
- */
+/* With the lock held: add reads and writes of the session's files to pgBufferUsage, for EXPLAIN. */
 static void
 count_temp_blocks(GsClient *client)
 {
@@ -207,7 +204,7 @@ report_temp_files(Oid tablespace, uint64 id, uint64 bytes)
 				(errmsg("temporary file: path \"%s\", size " UINT64_FORMAT, path, bytes)));
 }
 
-/* With the lock held: make the session that was allocated the client's. */
+/* With the lock held: fill in a session that was allocated, and make it the client's. */
 static void
 take_session(GsClient *client, int number, const GsSessionSpec *spec, Oid tablespace, int feeders)
 {
@@ -222,10 +219,7 @@ take_session(GsClient *client, int number, const GsSessionSpec *spec, Oid tables
 	session->temp_limit = temp_bytes_left(feeders);
 	session->role_memory = (uint64) gs_guc_role_memory_kb * 1024;
 
-	/*
-	 * From here on the session is ours; the callback that gives it back must not fail to
-	 * be registered, and does no allocation.
-	 */
+	/* from here on the callback must give the session back, so registering it must not fail: no allocation */
 	client->number = number;
 	client->session = session;
 	client->id = session->id;
@@ -238,8 +232,8 @@ take_session(GsClient *client, int number, const GsSessionSpec *spec, Oid tables
 }
 
 /*
- * How long a wait for a session may go on, in ms: gpusort.wait_timeout from its start or
- * from when one who waited got a session last, and ten times that in all.
+ * How long a wait for a session may still last, in ms: gpusort.wait_timeout since it began or since a waiting
+ * backend last got a session, and ten times that in all.
  */
 static long
 wait_left(TimestampTz start, TimestampTz served)
@@ -251,7 +245,7 @@ wait_left(TimestampTz start, TimestampTz served)
 	return Min(Min(all, still), GS_WAIT_MS);
 }
 
-/* Leave the queue, also as the process ends. */
+/* Leave the queue; also called when the process ends. */
 static void
 leave_queue(int code, Datum arg)
 {
@@ -263,17 +257,14 @@ leave_queue(int code, Datum arg)
 /* A process that has open sessions and waited in vain for one more waits again only after this time. */
 #define IN_VAIN_MS 10000
 
-/*
- * Open a session, or wait in the queue for one.  Returns false with the reason where
- * there is none to be had.
- */
+/* Open a session, or wait in the queue for one.  False: none was free, for this reason. */
 static bool
 wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFallback *reason)
 {
 	TimestampTz start = GetCurrentTimestamp();
 	Oid			tablespace = choose_tablespace();
 
-	/* what we would wait for might be held by another sort of this query, or by this session's cursors */
+	/* the chunks may be held by another sort of this query, or by cursors of this process */
 	static TimestampTz in_vain = 0;
 	bool		may_wait = !feeds_leader && gs_guc_wait_timeout_ms > 0 && !holds_promise() &&
 		(dlist_is_empty(&open_sessions) ||
@@ -291,7 +282,7 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 		gs_lock();
 		alive = gs_shared->alive && gs_shared->state == GS_SERVICE_READY;
 
-		/* one that may not wait passes those who do: it would fall back at once */
+		/* a backend that may not wait skips the queue; otherwise it would fall back at once */
 		if (alive && (!may_wait || gs_queue_first()))
 			number = gs_session_alloc(feeders);
 		if (number >= 0)
@@ -300,7 +291,7 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 			if (gs_queue_leave())
 				gs_shared->served = GetCurrentTimestamp();
 
-			/* there may be one for the next in the queue, too */
+			/* there may be a session for the next backend in the queue, too */
 			gs_unlock_and_wake();
 			break;
 		}
@@ -421,9 +412,9 @@ gs_client_attach(GsSessionHandle handle)
 }
 
 /*
- * Give the session back.  Called from callbacks of memory contexts and resource
- * owners also while an error is being handled: it allocates nothing, waits for nothing but the
- * lock, and cannot fail.  Reporting temporary files, which may fail, comes last.
+ * Give the session back.  Callbacks of memory contexts and resource owners call this, also while an
+ * error is handled.  So it allocates nothing, waits only for the lock, and cannot fail.  Reporting
+ * temporary files, which may fail, comes last.
  */
 void
 gs_client_close(GsClient *client)
@@ -474,7 +465,7 @@ report_failure(const GsClient *client)
 			 errmsg("could not %s file \"%s\": %m", gs_spill_action_names[failure.action], failure.path)));
 }
 
-/* What stops a feeder; the caller holds the lock. */
+/* With the lock held: may a feeder go on? */
 static inline GsClientStatus
 feeding_status(const GsClient *client)
 {
@@ -489,7 +480,7 @@ feeding_status(const GsClient *client)
 	return GS_CLIENT_OK;
 }
 
-/* A wait for what the service, or others, change in a session or a chunk. */
+/* A wait until a session or a chunk changes. */
 typedef struct Wait
 {
 	ConditionVariable *cv;
@@ -498,7 +489,7 @@ typedef struct Wait
 	instr_time	since;
 } Wait;
 
-/* The caller has tested, in vain, and tests again afterwards: so no wake-up is lost. */
+/* The caller tests its condition before and after this call, so no wake-up is lost. */
 static void
 wait_on(Wait *wait)
 {
@@ -738,7 +729,7 @@ gs_client_promise(GsClient *client, int chunks)
 	return promised;
 }
 
-/* Ask for something in a chunk that is this backend's; the caller holds the lock. */
+/* With the lock held: turn a chunk of this backend into a request. */
 static void
 begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
 {
@@ -771,7 +762,7 @@ gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number)
 	return request;
 }
 
-/* Wait until what was asked for in a chunk is there, or was given up; false: neither will happen. */
+/* Wait until a requested chunk is fetched, or was given up.  False: neither will happen. */
 static bool
 wait_fetched(GsClient *client, int chunk, uint64 request, GsWait event)
 {
@@ -790,7 +781,7 @@ wait_fetched(GsClient *client, int chunk, uint64 request, GsWait event)
 			count_temp_blocks(client);
 		gs_unlock();
 
-		/* what is here is good, whatever became of the service */
+		/* a fetched chunk is good even if the service has ended */
 		if (over || !serves)
 			break;
 		wait_on(&wait);
@@ -845,7 +836,7 @@ gs_client_leave_page(GsClient *client, int chunk)
 	Assert(gs_chunks[chunk].session == client->number);
 	gs_page_leave(chunk);
 	gs_unlock();
-	wake_service();				/* it may be asleep for long, and is to give the page up */
+	wake_service();				/* so that it gives the page up after a second */
 }
 
 void

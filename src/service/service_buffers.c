@@ -56,7 +56,7 @@ count_used(int device, bool for_writing)
 	return n;
 }
 
-/* Buffers that are promised to devices and were not given yet. */
+/* Buffers that are promised to devices, and not taken yet. */
 static int
 count_promised(void)
 {
@@ -89,7 +89,7 @@ gs_buffer_take(int number, BufferUse use)
 	return buffer;
 }
 
-/* Those who could go on with one more are marked as due. */
+/* Marks sessions as due that wait for a buffer. */
 void
 gs_buffer_free(int buffer)
 {

@@ -3,8 +3,8 @@
  * service_served.c
  *	  Sessions and chunks as the gpusort service knows them.
  *
- * A session is in one of these phases (ServedPhase).  GsSession.state, which its backends see and
- * change, says what they ask for; the phase says what the service has made of it.
+ * A session is in one of these phases (ServedPhase).  Its backends see and change GsSession.state, which
+ * says what they want.  The phase says what the service has done.
  *
  *	  FREE
  *	   | asked for something
@@ -20,19 +20,18 @@
  *	  all but FREE, CLOSING -> FAILED	a file or the device failed
  *	  all but FREE -> CLOSING -> FREE	the leader has closed it
  *
- *	  FED		sort takes chunks, or sorts arrays; some rows may be in runs.  What comes goes
- *				through service_feed.c.
- *	  WHOLE		sort is performed; pages are fetched from it.  If there
+ *	  FED		sort receives chunks (service_feed.c), or sorts arrays; some rows may be in runs.
+ *	  WHOLE		sort is performed, and pages are fetched from it.  If there
  *				were no rows, there is no sort.
- *	  RANGES	service_ranges.c: sort is the range that the leader reads, if any; load is one
- *				on its way.
+ *	  RANGES	service_ranges.c: sort is the range that the leader reads, if any; load is the
+ *				next range.
  *	  FILED		there is no sort.
- *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
+ *	  OVERFLOW	sort, the runs, and a run that could not be written hold the rows.
  *
- * The service looks at active sessions only.  A session is active if it is due, has something under way,
- * or waits for memory.  They are on a list: gs_served_update_active() puts them there when they are marked as
- * due, and takes them off after a step.  So whatever makes a session active marks it, unless that happens
- * in its step.
+ * The service looks only at active sessions.  A session is active if it is due, has jobs under way, or
+ * waits for memory.  gs_served_update_active() puts a session on the list of active ones when it is marked
+ * as due, and takes it off after a step.  So code that makes a session active must mark it as due, except
+ * in the session's own step.
  *
  * Tests: tap/sessions_many, tap/devices_several
  *
@@ -55,7 +54,7 @@ static dlist_head active = DLIST_STATIC_INIT(active);	/* the newest first */
 static int *running = NULL;		/* chunks with a job under way */
 static int	n_running = 0;
 
-/* As they are when nothing was asked. */
+/* The state of a session without requests. */
 static void
 clear(int number)
 {
@@ -108,14 +107,14 @@ may_enter(int number, ServedPhase phase)
 void
 gs_served_enter(int number, ServedPhase phase)
 {
-	/* what follows would go wrong for others, too: the service ends, and starts again */
+	/* going on could harm other sessions, too: the service ends, and starts again */
 	if (!may_enter(number, phase) || GS_FAULT("service_phase"))
 		elog(FATAL, "gpusort session %d cannot change from phase %d to %d", number,
 			 (int) gs_served[number].phase, (int) phase);
 	gs_served[number].phase = phase;
 }
 
-/* Free sessions are taken last in, first out: the numbers in use are low. */
+/* Free sessions are taken last in, first out, so the numbers in use are low. */
 void
 gs_served_asked(int number)
 {
@@ -190,7 +189,7 @@ gs_served_fail(int number)
 }
 
 /*
- * What is to be done next
+ * Active sessions, and jobs of chunks
  */
 
 void
@@ -250,7 +249,7 @@ gs_served_start(int chunk)
 int
 gs_served_ended(void)
 {
-	static int	i = 0;			/* calls go on where the last one was, until one finds no more */
+	static int	i = 0;			/* a call goes on where the last one stopped, until one finds no more */
 
 	for (; i < n_running; i++)
 	{

@@ -24,7 +24,7 @@
 #include "gpusort.h"
 #include "service/service_shmem.h"
 
-/* The arena starts at a multiple of this, as pinning and copying like it. */
+/* The arena's alignment, for pinning and copying. */
 #define GS_ARENA_ALIGN		((Size) 2 << 20)
 
 GsShared   *gs_shared = NULL;
@@ -48,7 +48,7 @@ arena_chunks(void)
 
 /*
  * Chunks for the service's own use: enough to keep some threads reading and
- * writing, and what is promised to devices that the settings name.
+ * writing, and the promised ones for each device that the settings name.
  */
 static int
 arena_buffers(void)
@@ -70,7 +70,7 @@ max_sessions(void)
 	return arena_chunks() * GS_SESSIONS_PER_CHUNK;
 }
 
-/* As many roles may have sessions, or wait for one. */
+/* Each session, and each backend that waits for one, may have a role of its own. */
 static int
 max_shares(void)
 {
@@ -117,9 +117,8 @@ gs_service_shmem_request(void)
 }
 
 /*
- * A service that found no device is not started again, and one that found a kind of device
- * keeps to it, also when the postmaster sets up shared memory anew after a crash: what it
- * found out must live in the postmaster meanwhile.
+ * After a crash the postmaster sets up shared memory anew.  A service that found no device is not started
+ * again even then, and a service that found a kind of device keeps to it.  So the postmaster remembers both.
  */
 static bool was_off = false;
 static char off_message[GS_MESSAGE_BYTES];
@@ -174,7 +173,7 @@ gs_service_shmem_startup(void)
 		strlcpy(gs_shared->no_gpu, no_gpu_before, sizeof(gs_shared->no_gpu));
 		on_shmem_exit(remember_devices, 0);
 
-		/* files named by them may outlive a crash, so none comes again */
+		/* session ids name files that may outlive a crash, so no id is used twice */
 		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();
 		gs_shared->next_ticket = gs_shared->next_request = 1;
 		gs_shared->chunk_queue_head = gs_shared->session_queue_head = -1;

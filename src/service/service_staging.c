@@ -69,9 +69,9 @@ take_chunk(GsSession *session)
 }
 
 /*
- * A session takes a chunk beyond its promise if there are more than twice as many as its role holds.
- * Chunks that nobody else wants are not given either: one sort with many workers then uses more chunks,
- * each of which a worker touches for the first time, and took 1.1 to 1.4 times as long.
+ * A session may exceed its promise while more than twice its role's chunks are unclaimed.  Giving more idle
+ * chunks away made single sorts with many workers take 1.1 to 1.4 times as long, because the workers touched
+ * more new memory.
  */
 int
 gs_chunk_take(GsSession *session)
@@ -171,7 +171,7 @@ gs_session_reserve(GsSession *session, int reserved)
 		session_claim(session, session->held, reserved);
 	while (session->reserved < reserved)
 	{
-		/* a chunk that is held counts already */
+		/* a held chunk is counted already */
 		bool		held = session->reserved < session->held;
 
 		if (held ? unclaimed() < 0 : share->chunks >= unclaimed())
@@ -288,7 +288,7 @@ gs_my_ticket(void)
 	return &gs_tickets[number];
 }
 
-/* The oldest in the queue, of those whose role could be given a session now; NULL: there is none. */
+/* The oldest ticket whose role could get a session now; NULL: there is none. */
 static GsTicket *
 next_ticket(void)
 {
@@ -344,7 +344,7 @@ gs_queue_leave(void)
 	return true;
 }
 
-/* One backend of the queue is woken, which wakes the next one when it has left the queue. */
+/* Wakes one backend of the queue.  That backend wakes the next one when it has left the queue. */
 void
 gs_unlock_and_wake(void)
 {
