@@ -53,7 +53,7 @@ gs_sort_key_desc(const GsColumns *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	return desc;
 }
 
-/* Will only so many first rows be got from a tuplesort? */
+/* Are only the first keep.limit rows needed, so that a tuplesort may be bounded? */
 static bool
 is_bounded(const GsSort *sort)
 {
@@ -129,10 +129,9 @@ gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb, bool ra
 }
 
 /*
- * Put a row into the tuplesort; without a row, perform it.  If several processes were to
- * sort, each would have had temp_file_limit for itself.  So this process, which sorts in their
- * place, has the sum of their limits, unless users' functions compare rows: they can read
- * the setting.
+ * Put a row into the tuplesort; without a row, perform it.  Without gpusort, several processes would have
+ * sorted, each with its own temp_file_limit.  So the tuplesort may use the sum of their limits, unless users'
+ * functions compare rows: they can read the setting.
  */
 static void
 use_tuplesort(GsSort *sort, TupleTableSlot *slot)
@@ -178,7 +177,7 @@ put_chunk(GsSort *sort, char *memory, uint32 bytes, uint32 n_records)
 	}
 }
 
-/* Put the rows that are kept in this process, of the chunks from the first'th on, and let all chunks go. */
+/* Put the local rows of the chunks from this one on into the tuplesort, and free all local chunks. */
 static void
 put_local_rows(GsSort *sort, int first)
 {
@@ -187,7 +186,7 @@ put_local_rows(GsSort *sort, int first)
 	gs_local_free(sort);
 }
 
-/* The device takes no more rows.  Rows that it holds stay there for later; the other rows come back. */
+/* The device takes no more rows.  Its rows stay there until drain_device(); the feeder's come back now. */
 static void
 change_full_device_to_cpu(GsSort *sort)
 {
@@ -201,8 +200,8 @@ change_full_device_to_cpu(GsSort *sort)
 }
 
 /*
- * Few rows whose keys are not yet their order: PostgreSQL's comparison is as
- * good as any.  They may be few only because others have no key.
+ * Sort local rows, whose keys are not enough, by a tuplesort.  That is a fallback only if there are many
+ * rows: the local ones may be few because most have no key.
  */
 static void
 change_few_rows_to_cpu(GsSort *sort)
@@ -233,8 +232,8 @@ close_session(GsSort *sort)
 }
 
 /*
- * Which rows the device is to return, as far as keys can say.  One row of each group is no more than
- * one of equal rows; a limit counts rows that are left.
+ * The rows that the device must return, as far as keys can tell.  If the device drops rows by groups, it
+ * need not look for equal rows.  If it should and cannot, it must not apply the limit.
  */
 static GsKeep
 rows_to_keep(GsSort *sort)
@@ -275,7 +274,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	if (sort->place == GS_SORT_CPU)
 		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
-	/* columns that keys do not hold may be compared by users' functions, which can look at the limit */
+	/* users' functions may compare columns that keys do not hold, and can read temp_file_limit */
 	sort->processes = sort->desc->ended || sort->desc->abbreviated ? 1 : feeders;
 	old = MemoryContextSwitchTo(sort->context);
 	spec.minimal_tuples = true;
@@ -378,7 +377,7 @@ put_device(GsSort *sort, TupleTableSlot *slot)
 	return GS_SORT_OK;
 }
 
-/* Look for few groups in the first rows, which are in this process. */
+/* Look for few groups in the local rows. */
 static void
 look_for_groups(GsSort *sort)
 {
@@ -417,7 +416,7 @@ gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 	pg_unreachable();
 }
 
-/* What the session knows. */
+/* Copy what the session reports. */
 static void
 note_session(const GsSort *sort, GsSortReport *report)
 {
@@ -425,10 +424,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 	report->session = gs_client_session(sort->client)->outcome;
 }
 
-/*
- * Take back all rows that are on the device, or were refused by it, and close
- * the session.
- */
+/* Take back all rows that the device holds or has refused, and close the session. */
 static GsSortStatus
 drain_device(GsSort *sort)
 {

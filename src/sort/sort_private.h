@@ -5,7 +5,7 @@
  *
  *	  sort.c		 begin, put, perform, restart: the way in
  *	  sort_output.c	 get, settle, mark: the way out
- *	  sort_cpu.c	 the same of a tuplesort
+ *	  sort_cpu.c	 the way out of a tuplesort
  *	  sort_local.c	 rows kept in this process
  *	  sort_aside.c	 rows without a key: both ways
  *	  sort_sample.c	 some rows compared with their neighbours
@@ -19,8 +19,8 @@
  *	  device	  chunks and pages of the service, also	gs_feeder_put	gs_rows_move
  *				  in its temporary files (feeder, rows)
  *	  local		  few rows, chunks in this process		gs_local_put	gs_rows_move
- *	  aside		  rows without a key, a tuplesort; they	gs_aside_put	gs_aside_get
- *				  are merged with those of the device
+ *	  aside		  rows without a key, in a tuplesort;	gs_aside_put	gs_aside_get
+ *				  merged with the device's rows
  *	  tuplesort	  all rows, if place is CPU				tuplesort_put	gs_cpu_source
  *
  * Words for rows:
@@ -29,8 +29,8 @@
  *	  big		too large for a chunk; a temporary file has its bytes, and a stub is stored in its
  *				place (GsBigRows)
  *	  aside		without a key (GsAside)
- *	  settled	put in order by the columns' own operators, because keys are inexact; a run of
- *				equal keys at a time (settling), or all rows, for random access (settled)
+ *	  settled	sorted by the columns' own operators, because keys are inexact: one run of equal
+ *				keys at a time (settling) or, for random access, all rows (settled)
  *
  *-------------------------------------------------------------------------
  */
@@ -66,8 +66,8 @@ typedef struct GsBigRows
 } GsBigRows;
 
 /*
- * A source of a performed sort's rows.  Without random access only get is called.  Where rescan is NULL,
- * gs_sort_can_rescan() is false; where count is NULL, gs_sort_count_rows().
+ * A source of a performed sort's rows.  Without random access only get is called.  rescan is NULL if
+ * gs_sort_can_rescan() is false, count if gs_sort_count_rows() is.
  */
 typedef struct GsSortSource
 {
@@ -86,13 +86,13 @@ struct GsSort
 	TupleDesc	tupdesc;
 	int			work_mem_kb;
 	bool		random_access;
-	int			access;			/* the same as an option of tuplesort */
+	int			access;			/* random_access as an option of tuplesort */
 	bool		rerun;
 	bool		repeatable;
 	GsSortKeep	keep;
-	double		group_rows;		/* gs_sort_watch_groups(); 0: not called */
-	uint64		first_look;		/* at the groups of so many rows; 0: none, or it has been */
-	bool		drops_by_group; /* the device does, by keep's group */
+	double		group_rows;		/* rows by gs_sort_watch_groups(); 0: not called */
+	uint64		first_look;		/* rows after which to look for few groups; 0: no, or done */
+	bool		drops_by_group; /* the device drops rows by keep.group_first */
 	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */
 	MemoryContext context;		/* holds all of this, and the session */
 	MemoryContext scratch;		/* reset with each row that needs it */
@@ -100,40 +100,39 @@ struct GsSort
 
 	/* the way in */
 	GsSortPlace place;
-	bool		declined;		/* the caller is told with its next call */
+	bool		declined;		/* the caller's next call returns GS_SORT_DECLINED */
 	GsLocalRows local;
-	GsClient   *client;			/* NULL: no session; place CPU: rows on the device are
+	GsClient   *client;			/* NULL: no session; place CPU: the device still has rows
 								 * to be taken back */
-	GsFeeder   *feeder;			/* this process's own rows */
+	GsFeeder   *feeder;			/* feeds this process's rows */
 	Tuplesortstate *tuplesort;	/* place CPU */
-	int			processes;		/* whose temp_file_limit it has; 0: this one's */
-	bool		raised;			/* temp_file_limit is theirs now, */
-	int			file_limit;		/* and was this before */
-	uint64		bound_left;		/* no more than so many rows are got from it */
+	int			processes;		/* tuplesort may use temp_file_limit this many times; 0: once */
+	bool		raised;			/* temp_file_limit is raised for them ... */
+	int			file_limit;		/* ... and was this before */
+	uint64		bound_left;		/* rows that may still be got from tuplesort */
 	GsBigRows	big;
-	GsAside    *aside;			/* rows without a key; NULL until there is
-								 * one, or place CPU */
+	GsAside    *aside;			/* rows without a key; NULL: none yet, or place CPU */
 	TupleTableSlot *row_slot;	/* to pass stored rows on */
 	SortSupport comparison;		/* of columns; NULL until needed */
 
 	/* the way out */
 	const GsSortSource *source; /* NULL: the sort is not performed */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
-	Tuplesortstate *settling;	/* of one run of equal keys after the other; NULL until there is one */
-	bool		in_run;			/* it is settled, and returned now */
-	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
-								 * is returned, but for rows put aside */
-	bool		direct;			/* place DEVICE: rows are returned as they lie in
-								 * pages, except runs to settle and large rows */
+	Tuplesortstate *settling;	/* sorts one run of equal keys after the other; NULL until the first run */
+	bool		in_run;			/* settling holds a sorted run whose rows are being returned */
+	bool		first_of_equal; /* place DEVICE: returns only the first of equal rows, except rows
+								 * put aside */
+	bool		direct;			/* place DEVICE: most rows are returned where they lie in pages; not
+								 * runs to settle, and large rows */
 	Tuplestorestate *settled;	/* all rows in their order, for random access */
-	TupleTableSlot *ahead;		/* the device's next row, while rows put aside may stand before it */
+	TupleTableSlot *ahead;		/* the device's next row; a row put aside may come before it */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
-	bool		wandered;		/* rows were not returned in order, once each */
-	uint32		sampled;		/* rows looked at for the sample, if keys hold libc text */
+	bool		wandered;		/* the caller has moved backward, marked, skipped or rescanned */
+	uint32		sampled;		/* rows counted for the sample, if keys hold libc text */
 	bool		distrusted;		/* the sample was out of order */
 	uint64		emitted;		/* rows returned, moving forward; place CPU: before the restart */
-	const GsSortSource *behind; /* after a restart: the source that leaves these out first; or NULL */
+	const GsSortSource *behind; /* after a restart: the source that first skips emitted rows; or NULL */
 
 	GsSortReport report;
 };
@@ -159,26 +158,25 @@ extern void gs_output_end(GsSort *sort);
 /* sort_cpu.c */
 extern const GsSortSource *gs_cpu_source(const GsSort *sort);
 
-/* Notes that rows were returned before a restart.  by_groups: one row of each group of equal rows. */
+/* Have the next output skip rows returned before a restart.  by_groups: they were one of each group. */
 extern void gs_cpu_plan_skip(GsSort *sort, bool by_groups);
 
 /* sort_aside.c */
 extern void gs_aside_put(GsSort *sort, TupleTableSlot *slot);
 
-/* The tuplesort that holds them, to be the sort's own; NULL: there are none. */
+/* Returns the tuplesort that holds the rows put aside.  It is the caller's then.  NULL: there are none. */
 extern Tuplesortstate *gs_aside_take(GsSort *sort);
 extern uint64 gs_aside_rows(const GsSort *sort);
 extern void gs_aside_perform(GsSort *sort);
 
-/* The next row: one put aside, or the device's in ahead, which is empty if there is none left. */
+/* Returns the next row: one put aside, or the device's in ahead.  ahead is empty at the device's end. */
 extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
 
 extern void gs_aside_end(GsSort *sort);
 
 /*
- * sort_sample.c: gs_sample_page() compares a sample of the current row's page, if that is new.
- * gs_sample_local() compares a sample of rows in memory.  False: the sample is out of order, and no row was
- * returned.
+ * sort_sample.c: compare a sample of the current page's rows, once for each page; or of rows in memory.
+ * False: the sample is out of order, and no row was returned.
  */
 extern bool gs_sample_page(GsSort *sort);
 extern bool gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n);
@@ -192,13 +190,10 @@ extern int	gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b,
 /* Can a row that is too large for a chunk be fed as a stub? */
 extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);
 
-/*
- * Write a row that is too large for a chunk down.  Returns what to put in its
- * stead: stub, which is filled in, with the same key.
- */
+/* Write a row too large for a chunk to the file of such rows.  Returns the row to put instead: its stub. */
 extern GsPutRow gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub);
 
-/* A stored row in a slot that is good until the next call. */
+/* A stored row in a slot that is valid until the next call. */
 extern TupleTableSlot *gs_stored_slot(GsSort *sort, const char *row, bool external);
 
 /* The same in the consumer's slot, from a row with GS_ENTRY_ flags. */
