@@ -14,8 +14,8 @@
  * with such keys rows are compared one by one, until no row is left aside.  PostGIS's rows without a key
  * sort first.
  *
- * No row put aside is equal to one of the device's: values that are equal have
- * equal keys, and so have both a key or none.  Of damaged rows this is not known.
+ * No row put aside is equal to one of the device's rows: equal values have equal
+ * keys, or both have none.  Damaged rows are an exception.
  *
  * If the sort goes to the CPU before it is performed, the rows put aside
  * become the first rows of its input: the sort takes over the tuplesort.
@@ -37,10 +37,10 @@ struct GsAside
 	uint64		rows;
 
 	/* while merging */
-	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
-	bool		ended;			/* there is none */
-	int64		end;			/* the device's rows of lower ranks stand before the head */
-	uint64		stride;			/* rows of a page that stood before the last head */
+	TupleTableSlot *head;		/* the next row put aside; empty: not fetched yet */
+	bool		ended;			/* there is no next row put aside */
+	int64		end;			/* the device's rows of lower ranks come before head */
+	uint64		stride;			/* rows of a page that came before the last head */
 };
 
 void
@@ -87,17 +87,14 @@ gs_aside_perform(GsSort *sort)
 	tuplesort_performsort(aside->sort);
 }
 
-/* Does a row of the device stand before the head? */
+/* Does a row of the device come before the head, or is it equal? */
 static bool
 is_before_head(GsSort *sort, TupleTableSlot *row)
 {
 	return gs_stored_compare(sort, row, sort->aside->head, NULL) <= 0;
 }
 
-/*
- * Of the device's current row and those behind it in its page, how many
- * stand before the head?
- */
+/* How many rows come before the head, from the device's current row to the end of its page? */
 static uint64
 count_before_head(GsSort *sort)
 {
@@ -128,13 +125,13 @@ return_head(GsSort *sort, TupleTableSlot *slot)
 {
 	GsAside    *aside = sort->aside;
 
-	/* it lives until the next one is got */
+	/* the tuple is valid until the next row put aside is fetched */
 	ExecStoreMinimalTuple(((MinimalTupleTableSlot *) aside->head)->mintuple, slot, false);
 	ExecClearTuple(aside->head);
 	return GS_SORT_OK;
 }
 
-/* Does the device's current row stand before the head? */
+/* Does the device's current row come before the head? */
 static bool
 comes_first(GsSort *sort, TupleTableSlot *row)
 {

@@ -4,10 +4,9 @@
  *	  The rows of a sort that PostgreSQL's tuplesort has done.
  *
  * After a restart (sort.h) the rows that were returned before must not be returned again.  If the input is
- * the same the second time, they are the first rows of the new order, except that rows with equal keys may
- * come in another order.  So as many rows are left out, if the next row has another key than the last of
- * these.  Else the restart ends in an error.  If one row of each group of equal rows was returned, as many
- * groups are left out.
+ * the same the second time, these rows come first again, except that rows with equal keys may come in another
+ * order.  So as many rows are skipped.  If the next row has the same key as the last skipped one, the restart
+ * ends in an error.  If one row of each group of equal rows was returned, as many groups are skipped.
  *
  * Tests: regress/plans, tap/fault_service_lost
  *
@@ -38,7 +37,7 @@ static GsSortStatus
 get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	CHECK_FOR_INTERRUPTS();
-	/* a window also asks for the first row that fails its run condition */
+	/* a window asks for one row more than it needs: the first that fails its run condition */
 	if (sort->bound_left == 0)
 		return GS_SORT_END;
 	sort->bound_left--;
@@ -115,7 +114,7 @@ get_behind_rows(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return status;
 }
 
-/* Backward, the rows left out would have to come in the order in which they were returned. */
+/* Moving backward would return skipped rows, whose order may differ from the first time. */
 static GsSortStatus
 get_forward(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
@@ -142,7 +141,7 @@ gs_cpu_plan_skip(GsSort *sort, bool by_groups)
 		report_lost(sort);
 	if (sort->emitted == 0)
 		return;
-	/* if some rows of a group were dropped, or all of some groups, their number tells nothing */
+	/* if rows or groups were dropped, the number of returned rows does not tell how many to skip */
 	if (!sort->repeatable || sort->keep.group_first > 0 || (sort->keep.unique && !by_groups) ||
 		(sort->report.session.counted && (sort->keep.max_count > 0 || sort->keep.limit > 0)))
 		report_lost(sort);

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * sort_local.c
- *	  Rows of a sort that are kept, and if they stay few sorted, in this
- *	  process.
+ *	  Rows of a sort that this process keeps and, if they stay few, sorts itself.
  *
- * They are kept in the form in which they would go to the device, so that
- * changing over to it is a copy of whole chunks.  But the first chunk begins
- * small, and grows with its rows: a query may have hundreds of small sorts open.
+ * The rows are kept in chunks of the device's format, so that they can go to the device as
+ * whole chunks.  But the first chunk begins small and grows with its rows, because a query
+ * may have hundreds of small sorts open.
  *
  * Tests: regress/keys, regress/plans
  *

@@ -4,19 +4,19 @@
  *	  The sort as its consumers see it: the way out.
  *
  * Settling
- *	  A key longer than GS_KEY_MAX went to the device cut off; an abbreviated key, and one that
- *	  ends before the last column, tells only so much.  Rows whose inexact keys are equal come
- *	  as a run, every row of it marked inexact; a tuplesort with the columns' own operators puts
- *	  the run in order.  This works in forward direction only, so where random access is asked
- *	  for and any key is inexact, all rows are settled first and kept in a tuplestore.
+ *	  A key is inexact if it was cut off at GS_KEY_MAX, is abbreviated, or ends before the last
+ *	  column.  Rows whose inexact keys are equal come as a run, and every row of the run is marked
+ *	  inexact.  A tuplesort with the columns' own operators sorts the run.  This works only in forward
+ *	  direction.  So with random access and inexact keys, all rows are settled first, and kept in a
+ *	  tuplestore.
  *
  * Rows put aside
- *	  Those without a key (sort_aside.c) are merged in, also in forward
- *	  direction only, and where random access is asked for beforehand.
+ *	  Rows without a key (sort_aside.c) are merged in, also only in forward direction.  With
+ *	  random access they are merged when the tuplestore is filled.
  *
  * Equal rows
- *	  Where the caller needs the first one of equal rows only, the others are left
- *	  out here, too, if the keys tell them: one row comes of each group.
+ *	  If the caller needs only the first of equal rows, the others are left out here, too, if
+ *	  the keys tell that they are equal.
  *
  * Sources
  *	  A performed sort has one source of rows, a table of functions (GsSortSource): pages, the store that
@@ -33,7 +33,7 @@
 
 #include "sort/sort_private.h"
 
-/* Put the current run into a tuplesort, when row is its first row. */
+/* Sort the run that begins with the current row, which is given. */
 static GsSortStatus
 settle_run(GsSort *sort, const char *row, uint32 flags)
 {
@@ -112,7 +112,7 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return GS_SORT_OK;
 }
 
-/* The next row, of the device's as they are settled, or of those put aside. */
+/* Get the next row, settled or put aside. */
 static GsSortStatus
 get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
@@ -125,8 +125,8 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 }
 
 /*
- * Does each row that is returned have another key than the one before?  Pieces of a sort drop rows each for
- * itself, and the process's own rows are not theirs.
+ * Do no two returned rows have equal keys?  Each run drops rows only among its own, and no row put aside is
+ * compared with the device's rows.
  */
 static bool
 returns_each_key_once(const GsSort *sort)
@@ -224,7 +224,7 @@ static const GsSortSource pages = {
 	get_from_pages, rescan_pages, mark_page, restore_page, skip_in_pages, count_in_pages
 };
 
-/* Settles everything now, as random access needs. */
+/* Settle all rows now, for random access. */
 static GsSortStatus
 fill_store(GsSort *sort)
 {

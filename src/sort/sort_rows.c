@@ -4,24 +4,22 @@
  *	  Sorted rows by rank (sort_rows.h).
  *
  * Pages
- *	  A reader of a session's rows has up to GS_PAGES_AHEAD + 1 chunks.  Into these
- *	  the pages behind the one that it reads are fetched meanwhile, so that a reader
- *	  that goes on in one direction never waits for the device once it is under
- *	  way.  A chunk is reused for the next request without going back to the free
- *	  list.
+ *	  A reader of a session's rows has up to GS_PAGES_AHEAD + 1 chunks.  While it reads a
+ *	  page, the next pages are fetched into the other chunks.  So a reader that goes on in one
+ *	  direction does not wait for the device.  A chunk is reused for the next request, without
+ *	  going back to the free list.
  *
- *	  Slots of any node may point into the page that is being read, and nobody knows when
- *	  the next row will be asked for: after a second, or never, if it is a cursor's.  So
- *	  that page is copied into memory of this process, and its chunk given back.  Only a reader
- *	  that is known to read on, and has read the page before within a second,
- *	  reads a page where it lies, if its session can be promised a chunk.  Pages
- *	  that have come and are not read are the service's to give up.  So an idle
- *	  reader soon holds no chunk, and a slow one neither.
+ *	  Slots of any node may point into the page that is being read, and the next row may be
+ *	  requested much later, or never: the reader may be a cursor.  So the page is copied
+ *	  into memory of this process, and its chunk is given back.  A page is read in its chunk only
+ *	  if the reader will read on, has read the page before within a second, and its session
+ *	  can be promised a chunk.  The service gives up fetched pages that are not read.  So an
+ *	  idle or slow reader soon holds no chunk.
  *
  * Ranges
- *	  Where a sort was larger than the device, its pages come in ranges, of
- *	  which one is at hand (service/README.md).  Going beyond its last page, or
- *	  before its first one, the reader asks for another one.
+ *	  If a sort was larger than the device, its pages come in ranges, one at a time
+ *	  (service/README.md).  To go beyond the last page of a range, or before the first, the
+ *	  reader asks for another range.
  *
  * Tests: regress/plans, tap/memory_idle_cursors
  *
@@ -34,7 +32,7 @@
 
 #include "sort/sort_rows.h"
 
-/* Who reads a page for longer is slow, or idle. */
+/* A reader is slow, or idle, if it reads a page for longer. */
 #define GS_SLOW_PAGE_MS		1000
 
 GsRows *
@@ -111,8 +109,8 @@ find_slot(const GsRows *rows, uint64 page)
 }
 
 /*
- * A slot to fetch a page into: one whose page is outside [low, high] of the range at
- * hand, else a new one where a chunk can be had.  -1 where there is none.
+ * A slot to fetch a page into: one whose page is outside [low, high] of the current range, else an
+ * unused one if a chunk is free.  -1: none.
  */
 static int
 free_slot(GsRows *rows, uint64 low, uint64 high)
@@ -139,7 +137,7 @@ free_slot(GsRows *rows, uint64 low, uint64 high)
 	return rows->slots[unused].held ? unused : -1;
 }
 
-/* Make a range the one at hand. */
+/* Make a range the current one. */
 static GsClientStatus
 open_range(GsRows *rows, uint32 range)
 {
@@ -158,7 +156,7 @@ open_range(GsRows *rows, uint32 range)
 	return status;
 }
 
-/* Wait for a slot's page.  It may have been given up: the slot has no chunk then. */
+/* Wait for a slot's page.  The slot has no chunk afterwards if the page was given up. */
 static GsClientStatus
 wait_for(GsRows *rows, int number)
 {
@@ -171,7 +169,7 @@ wait_for(GsRows *rows, int number)
 	return status;
 }
 
-/* Have a page of the range at hand in a slot, or on its way there. */
+/* Find the slot of a page of the current range, or request the page into a slot. */
 static GsClientStatus
 ask_for_page(GsRows *rows, uint64 page, uint64 low, uint64 high, int *slot)
 {
@@ -186,7 +184,7 @@ ask_for_page(GsRows *rows, uint64 page, uint64 low, uint64 high, int *slot)
 		GsClientStatus status;
 		int			coming = 0;
 
-		/* a page that is on its way has a chunk; where there is none, others have to give one back */
+		/* wait for a page that is on its way, and take its chunk; else wait for a chunk of others */
 		while (coming < lengthof(rows->slots) && rows->slots[coming].chunk < 0)
 			coming++;
 		if (coming < lengthof(rows->slots))
@@ -206,7 +204,7 @@ ask_for_page(GsRows *rows, uint64 page, uint64 low, uint64 high, int *slot)
 	return GS_CLIENT_OK;
 }
 
-/* Ask for the pages beyond a page in a direction, as far as there are chunks for them. */
+/* Request the pages beyond a page in a direction, as far as chunks are free. */
 static void
 ask_ahead(GsRows *rows, uint64 page, bool forward, uint64 low, uint64 high)
 {
@@ -238,7 +236,7 @@ may_read_in_place(GsRows *rows)
 	return rows->promised;
 }
 
-/* Bytes that the rows of a page take from its front, or more. */
+/* The bytes of a page's rows, from its front; or a little more. */
 static uint32
 row_bytes(const GsRows *rows, const char *page)
 {
@@ -251,8 +249,8 @@ row_bytes(const GsRows *rows, const char *page)
 }
 
 /*
- * Make a copy of a page the current one.  A sort's only page may have few rows: then its copy is as large as
- * these, as a query may have hundreds of such sorts open.
+ * Make a copy of a page the current one.  If it is the sort's only page, the copy is only as large as its
+ * rows need, because a query may have hundreds of small sorts open.
  */
 static void
 copy_page(GsRows *rows, const char *page)
@@ -283,7 +281,7 @@ use_page(GsRows *rows, int number)
 	GsPageSlot *slot = &rows->slots[number];
 	char	   *memory = gs_chunk_memory(slot->chunk);
 
-	/* the device did not know of the row before the first one of a range */
+	/* the device did not know the last row of the range before */
 	if (slot->page == 0 && slot->range > 0 && gs_client_session(rows->client)->range_ties)
 		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
 	rows->page = slot->page;
@@ -302,7 +300,7 @@ use_page(GsRows *rows, int number)
 	slot->chunk = -1;
 }
 
-/* Make a page the current one, and ask for the pages ahead that follow it in a direction. */
+/* Make a page the current one, and request this many pages that follow it in a direction. */
 static GsClientStatus
 open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 {
@@ -336,7 +334,7 @@ open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 	return GS_CLIENT_OK;
 }
 
-/* The end was reached: there may be no next row.  A page is opened again where one is wanted. */
+/* The end was reached: leave the page, because nobody may read on.  It can be opened again. */
 static void
 rest(GsRows *rows)
 {
@@ -385,7 +383,7 @@ find_page(GsRows *rows, int64 rank)
 
 	if (rows->memory == NULL)
 	{
-		/* a reader that may rest has not shown yet that it reads on */
+		/* a cursor may never read on: do not fetch ahead yet */
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
 			status = open_page(rows, rows->sought.page, true, rows->to_end ? GS_PAGES_AHEAD : 0);
@@ -436,9 +434,9 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 }
 
 /*
- * Make the page that holds the row of this rank the current one, wherever it is: pages hold
- * about as many rows each, and each one tells its first row.  By turns the page is guessed
- * so and halfway between those known, which bounds the number of guesses.
+ * Make the page that holds the row of this rank the current one, by searching: each page tells its first row.
+ * Guesses alternate between interpolation, as pages hold about as many rows each, and bisection, which bounds
+ * their number.
  */
 static GsClientStatus
 jump(GsRows *rows, uint64 rank)

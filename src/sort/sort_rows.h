@@ -36,16 +36,16 @@ typedef struct GsRowsPlace
 	int64		page_rank;		/* rank of the page's first row */
 } GsRowsPlace;
 
-/* Pages asked for beyond the current one. */
+/* Pages that are fetched beyond the current one. */
 #define GS_PAGES_AHEAD		3
 
 typedef struct GsPageSlot
 {
 	int			chunk;			/* -1: slot not in use */
-	bool		held;			/* else the page is on its way, has come, or was given up */
-	uint64		request;		/* for the page */
+	bool		held;			/* false: the page is on its way, has come, or was given up */
+	uint64		request;		/* number of the request for the page */
 	uint32		range;
-	uint64		page;			/* of the range */
+	uint64		page;			/* number in the range */
 } GsPageSlot;
 
 /* For sort_rows.c and the inline functions here alone; others may read n and rank. */
@@ -59,23 +59,23 @@ typedef struct GsRows
 
 	/* rows of a session */
 	GsClient   *client;
-	uint32		range;			/* the one at hand; pages are counted in it */
-	uint64		n_pages;
+	uint32		range;			/* the current range */
+	uint64		n_pages;		/* of the current range */
 	GsPageSlot	slots[GS_PAGES_AHEAD + 1];
 	bool		to_end;			/* they are read to the end without a rest */
 	bool		promised;		/* the session has a chunk for the current page */
 	TimestampTz opened;			/* when the current page was */
-	char	   *own;			/* for a copy of a page; NULL until needed */
-	uint32		own_bytes;		/* of it; 0 until then */
+	char	   *own;			/* memory for a copy of a page; NULL until needed */
+	uint32		own_bytes;		/* size of own */
 	char	   *memory;			/* the current page; NULL: none */
-	uint32		page_bytes;		/* of it: entries end there */
-	int			current;		/* its slot; -1: it is a copy */
-	uint64		page;			/* its number */
-	uint64		first_row;		/* its first row, counted in its range */
-	int			n_in_page;
-	int64		page_rank;		/* rank of its first row */
-	bool		turned;			/* gs_rows_new_page() was not called for it */
-	GsRowsPlace sought;			/* while there is none: the one to open */
+	uint32		page_bytes;		/* size of the page; its entries end there */
+	int			current;		/* the page's slot; -1: the page is a copy */
+	uint64		page;			/* the page's number in the range */
+	uint64		first_row;		/* the page's first row, counted in the range */
+	int			n_in_page;		/* rows in the page */
+	int64		page_rank;		/* rank of the page's first row */
+	bool		turned;			/* gs_rows_new_page() was not called for the page yet */
+	GsRowsPlace sought;			/* the place to open, if there is no current page */
 } GsRows;
 
 /*
@@ -93,10 +93,7 @@ extern void gs_rows_end(GsRows *rows);
  */
 extern GsClientStatus gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags);
 
-/*
- * The same for the next row, if it is in the page of the current one and has none of the flags.
- * Else NULL, and the current row stays the current one.
- */
+/* The same for the next row, if it is in the current page and has none of these flags.  Else NULL: no move. */
 static inline const char *
 gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 {
@@ -126,15 +123,14 @@ extern GsClientStatus gs_rows_skip(GsRows *rows, uint64 n, bool *found);
 extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
 
 /*
- * Has the row after the current one another key?  False also if it is in another page.  The
+ * Does the next row have another key than the current row?  False also if it is in another page.  The
  * current row stays valid.
  */
 extern bool gs_rows_next_differs(const GsRows *rows);
 
 /*
- * How many of a session's rows there are from the current one to the end of
- * its page, and the i'th of them, which is valid until the next call of
- * gs_rows_move.
+ * The number of a session's rows from the current one to the end of its page; and the i'th of them, which is
+ * valid until the next call of gs_rows_move.
  */
 extern uint64 gs_rows_left_in_page(const GsRows *rows);
 extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);

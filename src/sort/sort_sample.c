@@ -18,7 +18,7 @@
 
 #include "sort/sort_private.h"
 
-/* Does a row come behind the next one?  *column, from 0, tells it. */
+/* Does a row belong behind the next one?  Sets *column, from 0, to the column that tells. */
 static bool
 is_behind(GsSort *sort, const char *row, const char *next, int *column)
 {
@@ -37,7 +37,7 @@ is_behind(GsSort *sort, const char *row, const char *next, int *column)
 	return order > 0;
 }
 
-/* Can a row be compared with the row before it?  Rows with the same inexact key have yet to be settled. */
+/* Can a row be compared with the row before it?  Rows with the same inexact key are not settled yet. */
 static bool
 is_comparable(uint32 before, uint32 flags)
 {

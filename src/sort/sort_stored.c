@@ -1,12 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * sort_stored.c
- *	  Storing rows of a sort and reading them back, as all places and ways
- *	  need it.
+ *	  Storing rows of a sort and reading them back.
  *
- * A stored row is a minimal tuple, or the stub of one in the file of large
- * rows: those are too large for a chunk, and a stub with the row's place in the file
- * travels through the device.
+ * A stored row is a minimal tuple, or a stub.  A row that is too large for a chunk is
+ * written to a file, and a stub with its place in the file goes through the device.
  *
  * Tests: regress/large, tap/order_large
  *
@@ -21,7 +19,7 @@
 #include "compat.h"
 #include "sort/sort_private.h"
 
-/* A device writes the number of equal rows to where a minimal tuple, as well as a stub, has room. */
+/* A device writes the number of equal rows to a place that is unused in minimal tuples and in stubs. */
 StaticAssertDecl(offsetof(MinimalTupleData, mt_padding) == 4 && offsetof(GsBigStub, count) == 4,
 				 "rows have room for a count where GsKeep.counted says");
 
@@ -85,10 +83,7 @@ seek_big(GsSort *sort, int fileno, off_t offset)
 				 errmsg("could not seek in temporary file")));
 }
 
-/*
- * The row goes into the file of large rows, which the first one creates.  It lives as long as the
- * current transaction, or until the sort ends.
- */
+/* The first large row creates the file, which lives until the transaction or the sort ends. */
 GsPutRow
 gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub)
 {
@@ -142,7 +137,7 @@ gs_sort_row_count(TupleTableSlot *slot)
 	return count;
 }
 
-/* Spares writing a large row down only to learn that it has no key. */
+/* Tested before a large row is written to the file: a row without a key is put aside instead. */
 bool
 gs_stored_has_key(GsSort *sort, TupleTableSlot *slot)
 {
