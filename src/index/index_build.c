@@ -7,56 +7,50 @@
  *	  All builds of indexes end in index_build(), which calls the ambuild function
  *	  in the index's relcache entry: CREATE INDEX, constraints, REINDEX, CLUSTER,
  *	  VACUUM FULL, REPACK, ALTER TABLE, REFRESH MATERIALIZED VIEW, concurrently or
- *	  not.  There is no hook in it.  But just before, it asks the planner how many
- *	  workers to use, and plan_create_index_workers() sets up so much of a planner
- *	  that a hook is called for the table, get_relation_info_hook, or from
- *	  PostgreSQL 19 on build_simple_rel_hook, while index_build() holds the index's
- *	  relcache entry.  There we have the entry point to a copy of the access
- *	  method's functions, with build_index() among them; the copy lives as long
- *	  as the entry and is made anew when needed.  The hook is not told which index
- *	  is meant, so all indexes of the table get the copy.  build_index() calls the access method's own
- *	  function for indexes that PostgreSQL is to build.
+ *	  not.  index_build() has no hook.  It first calls plan_create_index_workers(), which runs a
+ *	  hook for the table: get_relation_info_hook, or build_simple_rel_hook from PostgreSQL 19 on.  At that
+ *	  time index_build() holds the index's relcache entry.  Our hook makes the entry point to a copy of
+ *	  the access method's functions, with build_index() as ambuild.  The copy lives as long as the
+ *	  entry.  The hook does not know which index is built, so all indexes of the table get the copy.
+ *	  For indexes that PostgreSQL is to build, build_index() calls the access method's own function.
  *
  *	  With max_parallel_maintenance_workers = 0 the planner returns before it calls
- *	  the hook, and PostgreSQL builds the index.  There is no other way in that all
- *	  builds take and that nobody sees:
- *	  - A higher setting while the command runs is seen by the index's functions,
- *		the query of a materialized view and event triggers.  And it may stay
- *		behind if a function that sets it as well ends with an error.
- *	  - A relcache callback runs shortly before index_build() if the command has
- *		just changed the index's catalog rows.  A concurrent build has not: a
- *		transaction before it has.  And a callback must not read catalogs, but
- *		may have to if it looks up an entry that is not open.
+ *	  the hook, and PostgreSQL builds the index.  No other way in serves all builds without
+ *	  side effects:
+ *	  - We could raise the setting while the command runs.  But the index's functions, the query of
+ *		a materialized view and event triggers would see that.  And the setting could stay raised
+ *		if a function that sets it, too, ends with an error.
+ *	  - A relcache callback runs shortly before index_build() if the command has just changed the
+ *		index's catalog rows.  In a concurrent build, an earlier transaction did that.  And a
+ *		callback must not read catalogs, as looking up an entry that is not open may do.
  *	  - object_access_hook runs for new indexes only.
  *
- *	  Before PostgreSQL 18, index_build() does not ask for a GIN index.  There object_access_hook serves
- *	  CREATE INDEX: index_create() calls it when all catalog rows are there, and makes them visible next,
- *	  which gives the relcache entry the access method's functions.  So the hook does that itself, and then
- *	  patches the entry, which keeps its functions as long as it is open.  For REINDEX of an index or a table
- *	  ProcessUtility_hook (cluster.c) has the entries patched before the command opens them.  They are not
- *	  kept open until then, as the command refuses an index that is open.  If an entry goes away in between,
- *	  PostgreSQL builds the index.  Other commands build all indexes of a table: CLUSTER, VACUUM FULL, and
- *	  REINDEX of a schema, a database or a partitioned table.  Then the table's first btree patches the GIN
- *	  indexes that come after it.  A concurrent build stays PostgreSQL's there.
+ *	  Before PostgreSQL 18, index_build() does not call plan_create_index_workers() for a GIN index.
+ *	  - CREATE INDEX: index_create() calls object_access_hook when all catalog rows exist.  Next it
+ *		makes them visible, which gives the relcache entry the access method's functions.  The
+ *		hook makes the rows visible itself, and then patches the entry, which is open and so keeps
+ *		its functions.
+ *	  - REINDEX of an index or a table: ProcessUtility_hook (cluster.c) has the entries patched
+ *		before the command opens them.  It cannot keep them open, because the command refuses an
+ *		index that is open.  If an entry is dropped in between, PostgreSQL builds the index.
+ *	  - CLUSTER, VACUUM FULL, and REINDEX of a schema, a database or a partitioned table build all
+ *		indexes of a table.  The table's first btree patches the GIN indexes after it.  PostgreSQL
+ *		does these builds if they are concurrent.
  *
- *	  An entry that was patched in an earlier command has our function with any
- *	  setting.  build_index() then leaves the build to PostgreSQL as well, so that the
- *	  choice does not depend on what the session did before.
+ *	  An entry that was patched by an earlier command stays patched when settings change.  So
+ *	  build_index() tests the settings again, and leaves the build to PostgreSQL: the choice must
+ *	  not depend on earlier commands of the session.
  *
  * Builds left to PostgreSQL
- *	  All rules are here.  For builds:
- *	  - gpusort.enabled must not be off, and gpusort.index_build be on;
- *	  - max_parallel_maintenance_workers must not be 0: then gpusort is not asked,
- *		or only by chance;
- *	  - indexes of system catalogs are PostgreSQL's: it builds them while
- *		catalogs are not to be trusted, and describing keys reads catalogs
- *		(see_relation() and see_object() see to it);
- *	  - the service must be at work;
- *	  - tables of fewer than gpusort.min_rows rows gain nothing, unless
- *		gpusort.force is on;
- *	  - keys must be able to express the order of the index.
- *	  The first one and the last three hold for copies of a table as well.  cluster.c has what only concerns
- *	  these.
+ *	  All rules are here.  gpusort builds an index if:
+ *	  - gpusort.enabled is not off, and gpusort.index_build is on;
+ *	  - max_parallel_maintenance_workers is not 0;
+ *	  - the index is not one of a system catalog: those are built while catalogs may be broken, and
+ *		describing keys reads catalogs (see_relation() and see_object() test this);
+ *	  - the service is ready;
+ *	  - the table has at least gpusort.min_rows rows, or gpusort.force is on;
+ *	  - keys can express the order of the index.
+ *	  The first rule and the last three also hold for copies of a table (cluster.c).
  *
  * Phases
  *	  The phases are btbuild()'s: the table is scanned (index_scan.c), the tuples
@@ -64,20 +58,17 @@
  *	  (index_tuple.c, btree_writer.c).  The result is the same to the byte.
  *
  * Trouble
- *	  Whatever befalls the device before the first tuple comes back, the index
- *	  is still empty and btbuild() builds it.  If the service is lost while
- *	  tuples are fetched, there are pages in the file already, all of them
- *	  without use, as no metapage points at them.  The file is then truncated
- *	  to nothing, as TRUNCATE does before it rebuilds indexes in place, and
+ *	  If the device fails before the first tuple comes back, the index is still
+ *	  empty, and btbuild() builds it.  If the service is lost later, the file has pages
+ *	  already, but no metapage points at them.  Then the file is truncated to
+ *	  nothing, as TRUNCATE does before it rebuilds indexes in place, and
  *	  btbuild() begins with an empty file.  That is safe for the same reasons:
  *	  the relation file is this transaction's own, and nobody else has read a
- *	  page of it; replay finds the truncation in the WAL behind the lost pages
- *	  and before the new ones.
+ *	  page of it.  In the WAL, the truncation lies between the lost pages and the new ones.
  *
  * Memory
- *	  Rows are in the staging arena and on the device.  maintenance_work_mem
- *	  bounds what this process may hold beside that: the run of equal long keys
- *	  that is being put in order.
+ *	  Rows are in the staging arena and on the device.  Beside that, this process holds the
+ *	  run of equal inexact keys that it sorts; maintenance_work_mem bounds that.
  *
  * Tests: regress/index_builds, regress/refusals, tap/index_concurrent, tap/index_faults
  *
@@ -119,7 +110,7 @@
  * Builds left to PostgreSQL
  */
 
-/* work: what would be done with the index; detail: NULL for none */
+/* work: the work that gpusort leaves to PostgreSQL; detail: NULL for none */
 static void
 report(Relation index, const char *work, const char *reason, const char *detail)
 {
@@ -129,7 +120,7 @@ report(Relation index, const char *work, const char *reason, const char *detail)
 			 detail ? errdetail_internal("%s", detail) : 0));
 }
 
-/* The first column, from 0, for which there are no keys. */
+/* The first column, from 0, that keys cannot express. */
 static int
 refused_column(const GsIndexKind *kind, Relation index)
 {
@@ -178,11 +169,11 @@ accept_index(const GsIndexKind *kind, Relation heap, Relation index, const char 
 	GsKeyDesc  *desc;
 	GsRefusal	refusal;
 
-	/* the hooks leave those alone */
+	/* the hooks do not patch indexes of catalogs */
 	Assert(!IsCatalogRelation(heap));
 	if (is_small(heap))
 	{
-		/* each new table has index builds, and so has its TOAST table: there are no rows to tell of */
+		/* indexes of new, empty tables are built all the time: do not report them */
 		if (RelationGetNumberOfBlocks(heap) > 0)
 			report(index, work, "the table is small", NULL);
 		return NULL;
@@ -199,8 +190,8 @@ accept_index(const GsIndexKind *kind, Relation heap, Relation index, const char 
 }
 
 /*
- * The index's keys where gpusort is to build it, else NULL; the reason is then
- * reported (sort_refuse.h) and, where it is not just the build's size, counted.
+ * The index's keys if gpusort builds it, else NULL.  The reason is reported (sort_refuse.h) and, unless the
+ * table is small, counted.
  */
 static GsKeyDesc *
 accept_build(const GsIndexKind *kind, Relation heap, Relation index)
@@ -228,7 +219,7 @@ gs_index_accept_copy(Relation heap, Relation index, bool scan_is_cheaper)
 /* With fewer tuples than this, workers to write pages are not worth their start. */
 #define OUTPUT_MIN_TUPLES	100000
 
-/* This many write pages about as fast as they are laid out. */
+/* This many workers write pages about as fast as one process lays them out. */
 #define OUTPUT_WORKERS		3
 
 /* A build under way. */
@@ -248,9 +239,8 @@ typedef struct Build
 } Build;
 
 /*
- * How many workers to ask for.  PostgreSQL has decided whether there may be
- * any, and by the table's size how many, but also leaves 32 MB of
- * maintenance_work_mem to each; ours need none.
+ * How many workers to ask for.  PostgreSQL has decided whether workers are allowed.  It limits their number
+ * by the table's size, and to one for each 32 MB of maintenance_work_mem.  Ours need no memory.
  */
 static int
 choose_workers(Relation heap, const IndexInfo *info)
@@ -267,7 +257,7 @@ choose_workers(Relation heap, const IndexInfo *info)
 									   max_parallel_maintenance_workers));
 }
 
-/* Scan the table and sort its tuples; GS_FALLBACK_NONE where that went well. */
+/* Scan the table and sort its tuples; GS_FALLBACK_NONE: both succeeded. */
 static GsFallback
 scan_and_sort(Build *build, GsClient *client, int workers)
 {
@@ -360,7 +350,7 @@ build_with_device(Build *build)
 	return GS_FALLBACK_NONE;
 }
 
-/* As if nothing had been done yet. */
+/* Reset the progress view, and truncate the index. */
 static void
 clear_traces(Build *build)
 {
@@ -378,7 +368,7 @@ clear_traces(Build *build)
 		RelationTruncate(build->index, 0);
 }
 
-/* In the place of the access method's ambuild, which it calls where gpusort cannot build. */
+/* Stands in for the access method's ambuild, and calls it if gpusort does not build the index. */
 static IndexBuildResult *
 build_index(Relation heap, Relation index, IndexInfo *info)
 {
@@ -389,10 +379,9 @@ build_index(Relation heap, Relation index, IndexInfo *info)
 	IndexBuildResult *result;
 
 	/*
-	 * All that a build holds, the session included, goes with this context.
-	 * If the build fails, its parent, the command's, is cleared when the
-	 * (sub)transaction is aborted, after its workers have ended.
-	 * CurTransactionContext would stay until the user says ROLLBACK.
+	 * This context holds all memory of the build, and the session.  If the build fails, its parent, the
+	 * command's context, is reset when the (sub)transaction is aborted, after the workers have ended.
+	 * CurTransactionContext would live until the user says ROLLBACK.
 	 */
 	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort index build",
 									ALLOCSET_DEFAULT_SIZES);
@@ -439,10 +428,9 @@ static gs_compat_relation_hook_type previous_relation_hook = NULL;
 static object_access_hook_type previous_object_hook = NULL;
 
 /*
- * Put our function into an index's relcache entry.  Only the index that is to be
- * built is locked, so the others are not opened as relations: a lock on them
- * might have to wait for a command that rebuilds them.  They cannot go away, by
- * the lock on their table.
+ * Put our function into an index's relcache entry.  The command has locked only the index that it builds.  We
+ * do not lock the others, because a lock might wait for a command that rebuilds them.  The lock on their
+ * table keeps them from being dropped.
  */
 static void
 patch_index(Oid oid)
@@ -457,7 +445,7 @@ patch_index(Oid oid)
 	{
 		IndexAmRoutine *routine = MemoryContextAlloc(index->rd_indexcxt, sizeof(IndexAmRoutine));
 
-		/* what it replaces is in the same context, or constant */
+		/* the old routine is in the same context, or constant: do not free it */
 		*routine = *index->rd_indam;
 		routine->ambuild = build_index;
 		index->rd_indam = routine;
@@ -484,7 +472,7 @@ see_relation(gs_compat_relation_params)
 	if (!table->inh || !gs_has_no_query(root))
 		return;
 
-	/* catalogs' indexes are not looked at, as one of them may be broken */
+	/* do not read indexes of catalogs, because one may be broken */
 	if (gs_guc_enabled != GS_ENABLED_OFF && gs_guc_index_build && !IsCatalogRelationOid(table->relid))
 	{
 		Relation	heap = table_open(table->relid, NoLock);
@@ -498,7 +486,7 @@ see_relation(gs_compat_relation_params)
 	}
 }
 
-/* An index has got its catalog rows; next, index_create() makes them visible and builds it. */
+/* An index's catalog rows exist.  Next, index_create() makes them visible and builds the index. */
 static void
 see_object(ObjectAccessType access, Oid class, Oid object, int column, void *arg)
 {
@@ -524,8 +512,8 @@ see_object(ObjectAccessType access, Oid class, Oid object, int column, void *arg
 }
 
 /*
- * The lock is held while entries are patched, so that no index is dropped meanwhile.  We do not wait for it:
- * PostgreSQL's command waits, after it has checked privileges, and takes locks in an order of its own.
+ * The lock keeps indexes from being dropped while they are patched.  We do not wait for it: PostgreSQL's
+ * command does that, in its own order of locks, after it has checked privileges.
  */
 void
 gs_index_see_reindex(const ReindexStmt *stmt)

@@ -20,14 +20,14 @@ extern void gs_index_init(void);
 extern void gs_index_see_reindex(const ReindexStmt *stmt);
 
 /*
- * Does a utility command ask the planner?  It has no query at all.  plan_create_index_workers() asks with
- * the table's inh set, plan_cluster_use_sort() without.
+ * Does a utility command call the planner, without a query?  plan_create_index_workers() does so with the
+ * table's inh set, plan_cluster_use_sort() without.
  */
 extern bool gs_has_no_query(const PlannerInfo *root);
 
 /*
- * The index's keys where gpusort is to sort the table's rows by it, else NULL, with the reason reported as
- * for a build.  scan_is_cheaper: the rows are better read in the index's order.
+ * The index's keys if gpusort sorts the table's rows by them, else NULL; the reason is reported as for a
+ * build.  scan_is_cheaper: reading the rows by the index costs less than a sort.
  */
 extern GsKeyDesc *gs_index_accept_copy(Relation heap, Relation index, bool scan_is_cheaper);
 

@@ -22,13 +22,13 @@ typedef struct GsIndexFeed GsIndexFeed;
 struct GsIndexFeed
 {
 	/*
-	 * Feed the index tuples of one row; nothing if status is not GS_PUT_OK.  values and isnull are those
-	 * of the index's columns.  alive: uniqueness matters for it.
+	 * Feed the index tuples of one row; do nothing if status is not GS_PUT_OK.  values and isnull are those
+	 * of the index's columns.  alive: uniqueness is checked for the row.
 	 */
 	void		(*put) (GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool alive);
 	GsFeeder   *feeder;			/* the scan's */
-	GsPut		status;			/* other than GS_PUT_OK, which is 0: feeding has failed */
-	double		tuples;			/* that were fed */
+	GsPut		status;			/* not GS_PUT_OK, which is 0: feeding has failed */
+	double		tuples;			/* number of tuples fed */
 };
 
 /* The result of writing an index. */
@@ -43,22 +43,21 @@ typedef struct GsIndexKind
 	Oid			access_method;
 	ambuild_function build;		/* PostgreSQL's own */
 	bool		has_output;		/* its pages are written by a GsPageOutput */
-	bool		feeds_tuples;	/* its rows are index tuples, whose TID ends the key */
-	int			subphases[3];	/* of the progress view: scan, sort, writing */
+	bool		feeds_tuples;	/* its rows are index tuples whose keys end with the TID: devices can make them */
+	int			subphases[3];	/* numbers of the progress view: scan, sort, writing */
 
 	/*
-	 * Keys in whose order write() wants the tuples of the index's first ncols key columns.  NULL and the
-	 * reason where keys cannot express it.  Allocates in CurrentMemoryContext.
+	 * The keys by which tuples are sorted for write(), for the index's first ncols key columns.  NULL and
+	 * the reason: keys cannot express the order.  Allocates in CurrentMemoryContext.
 	 */
 	GsKeyDesc  *(*key_desc) (Relation index, int ncols, GsRefusal *refusal);
 
-	/* In CurrentMemoryContext; it feeds the keys of key_desc().  What it does not set is 0. */
+	/* Makes a feed with the keys of key_desc(), in CurrentMemoryContext.  Unused fields are 0. */
 	GsIndexFeed *(*feed_create) (Relation index, const IndexInfo *info);
 
 	/*
-	 * Make the index of a performed sort, in an empty relation.  output: ended if the answer is
-	 * GS_FALLBACK_NONE; NULL if the kind has none.  With any other answer, the caller truncates the
-	 * relation.
+	 * Write a performed sort as an index into an empty relation.  output: NULL if the kind has none.  After
+	 * GS_FALLBACK_NONE it has been ended; after any other answer, the caller truncates the relation.
 	 */
 	GsFallback	(*write) (Relation heap, Relation index, const IndexInfo *info, GsClient *client,
 						  const GsKeyDesc *desc, GsPageOutput *output, GsIndexWritten *written);
@@ -86,12 +85,12 @@ typedef struct GsIndexScanResult
 	double		heap_tuples;
 	double		index_tuples;
 	double		paged_rows;		/* heap_tuples that were taken from pages, not from the scan */
-	int			workers;		/* that were launched */
+	int			workers;		/* number of workers launched */
 } GsIndexScanResult;
 
 /*
- * Feed all tuples to client's session; with workers where asked for and to be
- * had.  Sets info->ii_BrokenHotChain as PostgreSQL's builds do.
+ * Feed all tuples to client's session, with up to this many workers.  Sets info->ii_BrokenHotChain as
+ * PostgreSQL's builds do.
  */
 extern void gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
 						  GsClient *client, const GsKeyDesc *desc, int workers,

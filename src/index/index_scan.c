@@ -3,15 +3,15 @@
  * index_scan.c
  *	  The table's scan of an index build (index_kind.h).
  *
- * As in PostgreSQL's own builds, it is the table's access method that scans:
- * it decides which tuples are indexed, under which TID, waits for transactions
- * where it must, evaluates predicates and expressions, and calls put_tuple().
+ * The table's access method scans, as in PostgreSQL's own builds.  It decides which tuples
+ * are indexed, and under which TID, waits for transactions
+ * if it must, evaluates predicates and expressions, and calls put_tuple().
  * Every participant forms index tuples and feeds them, with their keys, to one
  * session; the leader is one of the participants.
  *
- * Scans of heaps are always parallel ones, those of the leader alone included:
- * the descriptor then lies in local memory.  Other access methods may not know
- * parallel scans, and are not asked for them where there are no workers.
+ * Scans of heaps are always parallel scans.  If the leader scans alone, the descriptor
+ * lies in local memory.  Other access methods may not support parallel scans; theirs are
+ * parallel only if there are workers.
  *
  * If feeding fails, nobody needs the tuples, because PostgreSQL's build will
  * begin again.  A callback cannot end its scan.  But heap hands out blocks by a
@@ -24,13 +24,13 @@
  *	  also feeds the tuples that follow in the page, and moves the scan's position behind them.  Blocks,
  *	  read-ahead, progress and interrupts remain heap's.
  *
- *	  feed/heap_pages.c finds out, under one lock, which tuples heap would index as alive.  Later they still
- *	  are, as the table is locked against writers.  A concurrent build's scan has listed the tuples that
- *	  its snapshot sees, and indexes all of them.  The buffer is pinned in both cases, so no tuple moves.
- *	  The entry of a heap-only tuple points at the root of its chain.
+ *	  feed/heap_pages.c finds out, under one lock, which tuples heap would index as alive.  They stay
+ *	  alive, because the table is locked against writers.  In a concurrent build, the scan has listed the
+ *	  tuples that its snapshot sees, and indexes all of them.  In both cases the buffer is pinned, so no
+ *	  tuple moves.  The entry of a heap-only tuple points at the root of its chain.
  *
- *	  Every other tuple is left to the scan, which looks at it next: a dead one, or one of a
- *	  transaction in progress.  Indexes with expressions or predicates get all tuples from the scan.
+ *	  Other tuples, such as dead ones or those of a transaction in progress, are left to the scan, which
+ *	  looks at them next.  Indexes with expressions or predicates get all tuples from the scan.
  *
  * Tests: regress/index_builds, regress/index_page_feed, tap/index_concurrent
  *
@@ -51,16 +51,16 @@
 #include "index/index_kind.h"
 #include "index/index_workers.h"
 
-/* What participants share; a parallel scan's descriptor follows. */
+/* Shared by all participants; a parallel scan's descriptor follows. */
 typedef struct Shared
 {
 	GsIndexTarget target;		/* first: index_workers.h */
-	bool		unique;			/* IndexInfo's: not always the index's own */
+	bool		unique;			/* IndexInfo.ii_Unique, which may differ from the index's catalog entry */
 	bool		parallel;		/* there is a parallel scan's descriptor */
 	GsSessionHandle session;
 
-	slock_t		mutex;			/* protects all that follows */
-	GsIndexScanResult result;	/* of all participants; status: the worst that one had */
+	slock_t		mutex;			/* protects the fields below */
+	GsIndexScanResult result;	/* sums over all participants; status: the worst one */
 	bool		broken_hot_chain;
 } Shared;
 
@@ -79,8 +79,8 @@ typedef struct Participant
 	GsIndexFeed *feed;
 	GsTupleMap *map;			/* from the table's tuples to the index's columns; NULL: no pages are fed */
 	GsHeapPages pages;
-	OffsetNumber entries[MaxHeapTuplesPerPage]; /* of pages; invalid: left to the scan */
-	double		paged_rows;		/* fed by put_page() */
+	OffsetNumber entries[MaxHeapTuplesPerPage]; /* pages.entries; invalid: left to the scan */
+	double		paged_rows;		/* rows fed by put_page() */
 } Participant;
 
 PGDLLEXPORT void gpusort_index_worker(dsm_segment *seg, shm_toc *toc);
@@ -91,7 +91,7 @@ is_heap(Relation table)
 	return table->rd_tableam == GetHeapamTableAmRoutine();
 }
 
-/* No participant needs to go on. */
+/* End the scan of all participants. */
 static void
 stop_scan(Participant *part)
 {
@@ -151,7 +151,7 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		stop_scan(part);
 }
 
-/* A participant's whole work.  If a participant cannot feed the session, the others do the scan. */
+/* The work of one participant.  If it cannot feed the session, the others do the scan. */
 static void
 participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
 			GsClient *client, const GsKeyDesc *desc, Shared *shared, bool progress)
@@ -218,10 +218,9 @@ init_shared(Shared *shared, Relation heap, const IndexInfo *info, const GsClient
 }
 
 /*
- * Labels of enums are numbered by the active snapshot.  That of the command may
- * be older than rows that others inserted while it waited for its lock on the
- * table; since the lock was granted there are no new ones, but in a concurrent
- * build, which has a snapshot for its rows.
+ * Labels of enums are numbered by the active snapshot.  The command's snapshot may be older than rows that
+ * others inserted while the command waited for its lock on the table.  So a newer snapshot is used.  With the
+ * lock no new rows come.  They do in a concurrent build, so that uses the snapshot of its scan.
  */
 static void
 push_label_snapshot(const IndexInfo *info, Snapshot rows)
@@ -239,10 +238,7 @@ gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo 
 	bool		has_labels = gs_key_has_labels(desc);
 	int			launched = 0;
 
-	/*
-	 * The scan judges by itself which tuples are to be indexed, but in a
-	 * concurrent build takes what a snapshot shows.
-	 */
+	/* the scan decides which tuples are indexed; in a concurrent build, a snapshot does */
 	if (info->ii_Concurrent)
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 	if (has_labels)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_workers.h
- *	  Parallel workers of an index build, for whatever they are to do.
+ *	  Parallel workers of an index build: for the scan, or for writing pages.
  *
  * The leader
  *	  1. gs_index_workers_begin; fill in the shared memory
@@ -22,38 +22,37 @@
 #include "executor/instrument.h"
 #include "utils/rel.h"
 
-/* What they build, at the beginning of the memory that they share. */
+/* The index that they build, at the beginning of their shared memory. */
 typedef struct GsIndexTarget
 {
 	Oid heap;
 	Oid index;
-	bool concurrent; /* which locks the leader holds */
+	bool concurrent; /* the leader holds the locks of a concurrent build */
 	uint64 query_id; /* 0: the server computes none */
 } GsIndexTarget;
 
 typedef struct GsIndexWorkers
 {
-	ParallelContext *context; /* NULL: there are none */
-	WalUsage *wal_usage; /* of each worker */
+	ParallelContext *context; /* NULL: no workers */
+	WalUsage *wal_usage; /* an array, by worker */
 	BufferUsage *buffer_usage;
 } GsIndexWorkers;
 
 /*
- * Memory of shared_bytes for n workers, with its GsIndexTarget set; function is the
- * name of their main function.  NULL, and no parallel mode, where there is no
- * shared memory.
+ * Shared memory of shared_bytes for n workers, with its GsIndexTarget set; function is the
+ * name of their main function.  NULL, and no parallel mode: no shared memory was available.
  */
 extern void *gs_index_workers_begin(GsIndexWorkers *workers, const char *function, int n,
 									Size shared_bytes, Relation heap, Relation index,
 									bool concurrent);
 
-/* How many there are: fewer than asked for perhaps, or none. */
+/* Returns the number of workers launched, which may be fewer than asked for, or 0. */
 extern int gs_index_workers_launch(GsIndexWorkers *workers);
 
-/* Wait for their end.  Their errors become ours here. */
+/* Wait until they have ended.  Their errors are raised here. */
 extern void gs_index_workers_wait(GsIndexWorkers *workers);
 
-/* Give the shared memory back. */
+/* Free the shared memory, and leave parallel mode. */
 extern void gs_index_workers_end(GsIndexWorkers *workers);
 
 /* The shared memory; *heap and *index are open, locked as the leader has them. */
