@@ -25,9 +25,8 @@
 #include "index/index_tuple.h"
 
 /*
- * The sort operator of a key column.  An operator may be in several families,
- * each with a comparison function of its own: keys speak of the one that
- * gs_compat_ordering_op() finds, and that must be the index's.
+ * The sort operator of a key column.  An operator may be in several families, each with its own
+ * comparison function.  Keys follow the family that gs_compat_ordering_op() finds.  That must be the index's.
  */
 static bool
 column_operator(Relation index, int i, bool descending, Oid *sort_operator)
@@ -68,7 +67,7 @@ btree_key_desc(Relation index, int ncols, GsRefusal *refusal)
 		collations[i] = index->rd_indcollation[i];
 		nulls_first[i] = (option & INDOPTION_NULLS_FIRST) != 0;
 
-		/* arrays, enums and the like: which ones is the column's to say */
+		/* for polymorphic types, such as arrays and enums, the column has the real type */
 		types[i] = index->rd_opcintype[i];
 		if (IsPolymorphicType(types[i]) || types[i] == RECORDOID)
 			types[i] = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
@@ -89,7 +88,7 @@ typedef struct BtreeFeed
 	GsTupleFormer *former;
 	int			nkeys;
 	bool		unique;
-	GsPutRow	row;			/* its key is made of these values: the key columns and the TID */
+	GsPutRow	row;			/* its key is made of the values below: the key columns and the TID */
 	Datum		key_values[INDEX_MAX_KEYS + 1];
 	bool		key_isnull[INDEX_MAX_KEYS + 1];
 } BtreeFeed;
@@ -151,7 +150,7 @@ btree_write(Relation heap, Relation index, const IndexInfo *info, GsClient *clie
 	}
 	written->settled = gs_index_stream_end(stream);
 	if (status != GS_CLIENT_OK)
-		return gs_index_stream_reason(stream);	/* the writer goes with its memory */
+		return gs_index_stream_reason(stream);	/* the writer is freed with its memory context */
 	gs_btree_writer_finish(writer);
 	return GS_FALLBACK_NONE;
 }

@@ -39,7 +39,7 @@ extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool 
 /* The next n tuples, plain ones as index_form_tuple() makes them; they are copied. */
 extern void gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple *tuples, int n);
 
-/* Upper levels, metapage, WAL, sync.  Frees the writer and all that is its. */
+/* Writes upper levels and metapage, and ends the output.  Frees the writer. */
 extern void gs_btree_writer_finish(GsBtreeWriter *writer);
 
 #endif							/* GS_BTREE_WRITER_H */

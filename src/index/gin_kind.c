@@ -3,16 +3,16 @@
  * gin_kind.c
  *	  Builds of GIN indexes (index_kind.h).
  *
- * The scan extracts the entries of each value, as ginExtractEntries() does, and feeds each as a tuple of its
- * own, with the heap TID (gin_writer.h has its form).  The device sorts them by column, key and TID.  So it
- * does the work of ginbuild()'s tree in memory, and that of sorting the entries of each value.
+ * The scan extracts the entries of each value, as ginExtractEntries() does.  It feeds each entry as a tuple
+ * with the heap TID (its form: gin_writer.h).  The device sorts the tuples by column, key and TID.  This
+ * replaces ginbuild()'s tree in memory, and sorting the entries of each value.
  *
  * Keys are compared by the operator class's function, or else by that of the key type's btree class.  Where
  * both are the same function, src/key can write the keys.  The functions of tsvector and of jsonb compare
  * bytes.
  *
- * Where equal keys of a value can differ in bytes, ginExtractEntries() itself chooses the one that becomes
- * an entry.
+ * If equal keys of a value can differ in bytes, ginExtractEntries() itself is called: it chooses the key that
+ * becomes an entry.
  *
  * Tests: regress/index_gin
  *
@@ -39,7 +39,7 @@
 #include "index/index_tuple.h"
 #include "sort/sort_rows.h"
 
-/* The column's number, a column for the keys of each, and the TID. */
+/* The column's number, one column of keys for each index column, and the TID. */
 #define MAX_SORT_COLUMNS (INDEX_MAX_KEYS + 2)
 
 /* The feed of a GIN index. */
@@ -47,16 +47,16 @@ typedef struct GinFeed
 {
 	GsIndexFeed feed;
 	GinState	state;
-	MemoryContext scratch;		/* of one row */
-	GsTupleFormer *formers[INDEX_MAX_KEYS]; /* of each column's entries */
-	bool		choose[INDEX_MAX_KEYS]; /* among equal keys of a value */
-	int			first_key;		/* among the values of the key: that of the first column */
+	MemoryContext scratch;		/* reset after each row */
+	GsTupleFormer *formers[INDEX_MAX_KEYS]; /* form each column's entries */
+	bool		choose[INDEX_MAX_KEYS]; /* have ginExtractEntries() choose among equal keys of a value */
+	int			first_key;		/* key_values[first_key] is the first column's key */
 	GsPutRow	row;
 	Datum		key_values[MAX_SORT_COLUMNS];
 	bool		key_isnull[MAX_SORT_COLUMNS];
 } GinFeed;
 
-/* In which order are the keys of a column? */
+/* The order of a column's keys.  False: it cannot be expressed by keys. */
 static bool
 column_order(Relation index, int i, Oid *type, Oid *sort_operator, Oid *collation)
 {
@@ -73,7 +73,7 @@ column_order(Relation index, int i, Oid *type, Oid *sort_operator, Oid *collatio
 	*type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
 	entry = lookup_type_cache(*type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
 	*sort_operator = entry->lt_opr;
-	/* as initGinState() has it */
+	/* as in initGinState() */
 	*collation = OidIsValid(index->rd_indcollation[i]) ? index->rd_indcollation[i] :
 		DEFAULT_COLLATION_OID;
 	if (!type_is_collatable(*type))
@@ -81,7 +81,7 @@ column_order(Relation index, int i, Oid *type, Oid *sort_operator, Oid *collatio
 	return OidIsValid(entry->lt_opr) && (!OidIsValid(compare) || compare == entry->cmp_proc);
 }
 
-/* Have equal keys of a column the same image? */
+/* Do equal keys of a column have the same image? */
 static bool
 equal_image(Relation index, int i)
 {
@@ -231,7 +231,7 @@ gin_feed_create(Relation index, const IndexInfo *info)
 	return &gin->feed;
 }
 
-/* Answers GS_FALLBACK_KEYS for inexact keys: an entry could come in two groups. */
+/* Returns GS_FALLBACK_KEYS for inexact keys, with which an entry could come in two groups. */
 static GsFallback
 gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
 		  const GsKeyDesc *desc, GsPageOutput *output, GsIndexWritten *written)

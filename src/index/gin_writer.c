@@ -3,24 +3,23 @@
  * gin_writer.c
  *	  Writes a GIN index from entries that come in order (gin_writer.h).
  *
- * Mirrors what ginbuild() does with the entries that it has gathered (gininsert.c): each goes into the
- * entry tree once, with all its TIDs.  The pages are in shared buffers, and PostgreSQL's functions change
- * them, with one exception.  Entries come in ascending order, so each belongs at the end of the
- * rightmost leaf.  If it fits there, with its TIDs as a posting list, append_entry() puts it into a copy of
- * that leaf, which is much faster than the way down from the root.  Where it does not fit, or its TIDs take
- * a posting tree, the copy is put back, ginEntryInsert() does all, and the rightmost leaf is looked up
- * again.
+ * Mirrors ginbuild() (gininsert.c), which puts each of its collected entries into the entry tree once, with
+ * all TIDs.  The pages are in shared buffers, and PostgreSQL's functions change them, with one exception.
+ * Entries come in ascending order, so each belongs at the end of the rightmost leaf.  If it fits there,
+ * with its TIDs as a posting list, append_entry() puts it into a copy of that leaf.  This is much faster
+ * than a descent from the root.  If it does not fit, or needs a posting tree, the copy is put back,
+ * ginEntryInsert() inserts the entry, and the rightmost leaf is looked up again.
  *
  * Nobody else sees the pages, but they may be written out at any time.  So they are changed under their lock.
  * As in ginbuild(), WAL is written when the index is complete.
  *
- * Tuples without a key are sorted by TID alone, but are of up to three entries: NULL keys, empty values,
- * and NULL values.  So the TIDs of the current tuples are in one list for each category, and a group of
- * tuples without a key becomes up to three entries in the end.
+ * Tuples without a key are sorted by TID alone.  They belong to up to three entries: NULL keys, empty
+ * values, and NULL values.  So the writer has a list of TIDs for each category, and a group of tuples
+ * without a key becomes up to three entries in the end.
  *
  * Memory
- *	  The TIDs of a group's entries, 6 bytes each, up to maintenance_work_mem, or a gigabyte, a quarter of it
- *	  for each category; a longer list goes into the entry's posting tree in pieces.
+ *	  The TIDs of a group's entries, 6 bytes each.  They may need up to maintenance_work_mem or a gigabyte, a
+ *	  quarter of it for each category.  A longer list goes into the entry's posting tree in pieces.
  *
  * Tests: regress/index_gin
  *
@@ -56,14 +55,14 @@ struct GsGinWriter
 	GinState	state;
 	GinStatsData stats;
 	MemoryContext context;		/* holds all of this */
-	MemoryContext scratch;		/* of one entry */
+	MemoryContext scratch;		/* reset after each entry */
 	Buffer		leaf;			/* the entry tree's rightmost; pinned */
 	PGAlignedBlock page;		/* its copy, with more entries */
-	IndexTuple	entry;			/* room for one to be appended */
+	IndexTuple	entry;			/* room for an entry to be appended */
 	IndexTuple	first;			/* copy of the group's first tuple */
 	bool		has_group;
-	TidList		lists[N_CATEGORIES];	/* of the group */
-	double		tuples;			/* TIDs of all entries before it */
+	TidList		lists[N_CATEGORIES];	/* the group's TIDs, by category */
+	double		tuples;			/* TIDs inserted so far */
 };
 
 /* As ginbuild() begins. */
@@ -124,7 +123,7 @@ put_leaf_back(GsGinWriter *writer)
 	LockBuffer(writer->leaf, GIN_UNLOCK);
 }
 
-/* The rightmost leaf after the tree has grown. */
+/* Find and copy the rightmost leaf, after the tree may have grown. */
 static void
 find_leaf(GsGinWriter *writer)
 {
@@ -157,8 +156,8 @@ find_leaf(GsGinWriter *writer)
 }
 
 /*
- * Append the group's entry with the list's TIDs to the rightmost leaf, as buildFreshLeafTuple() makes it and
- * entryExecPlaceToPage() puts it.  False: it does not fit there, or anywhere.
+ * Append the group's entry with the list's TIDs to the rightmost leaf, like buildFreshLeafTuple() and
+ * entryExecPlaceToPage().  False: it does not fit there, or needs a posting tree.
  */
 static bool
 append_entry(GsGinWriter *writer, const TidList *list)
@@ -201,7 +200,7 @@ append_entry(GsGinWriter *writer, const TidList *list)
 	return true;
 }
 
-/* Insert the group's entry of a category, or a piece of its TIDs; which empties the list. */
+/* Insert the group's entry of a category, or a piece of its TIDs, and empty the list. */
 static void
 insert_entry(GsGinWriter *writer, GinNullCategory category)
 {
@@ -270,7 +269,7 @@ compare_with_group(GsGinWriter *writer, IndexTuple tuple)
 	return order == 0 ? 0 : order < 0 ? 1 : -1;
 }
 
-/* Make room in a full list.  Its last TID stays, as it may come again. */
+/* Make room in a full list.  Its last TID stays, because the next tuple may have the same one. */
 static void
 make_room(GsGinWriter *writer, GinNullCategory category)
 {

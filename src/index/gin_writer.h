@@ -5,14 +5,14 @@
  *
  * Calling protocol:
  *	  1. gs_gin_writer_begin
- *	  2. gs_gin_writer_add, for all tuples, by column, key and heap TID; of tuples without a key, by
- *		 column and heap TID, after the column's others
+ *	  2. gs_gin_writer_add, for all tuples, ordered by column, key and heap TID.  A column's tuples
+ *		 without a key come after its others, ordered by heap TID
  *	  3. gs_gin_writer_finish, or gs_gin_writer_cancel
  *	  The relation then holds the index that ginbuild() would have made in one go, with enough
- *	  maintenance_work_mem to hold all entries: block by block and byte by byte, except for LSNs.  Of equal
- *	  keys whose bytes differ, such as the numerics 1.0 and 1.00, an entry may have another one.
+ *	  maintenance_work_mem to hold all entries: block by block and byte by byte, except for LSNs.  Equal
+ *	  keys may differ in bytes, such as the numerics 1.0 and 1.00; then the entry may have the other one.
  *
- * A tuple is what GinFormTuple() makes of one entry, without a posting list; its t_tid is the heap TID.
+ * GinFormTuple() makes such a tuple of one entry, without a posting list; its t_tid is the heap TID.
  * The same entry with the same TID may come more than once.
  *
  *-------------------------------------------------------------------------
@@ -33,7 +33,7 @@ extern GsGinWriter *gs_gin_writer_begin(Relation index);
  */
 extern bool gs_gin_writer_add(GsGinWriter *writer, IndexTuple *tuples, int n);
 
-/* Metapage and WAL.  Frees the writer; answers how many TIDs all entries have together. */
+/* Writes metapage and WAL, and frees the writer.  Returns the number of TIDs in all entries. */
 extern double gs_gin_writer_finish(GsGinWriter *writer);
 
 /* The relation may be truncated after this. */

@@ -5,23 +5,22 @@
  *	  (index_tuple.h).
  *
  * Forming
- *	  Tuples with values that have to be fetched or compressed, and tuples that may be too large, are left to
- *	  index_form_tuple().
+ *	  index_form_tuple() forms tuples with values that must be fetched or compressed, and tuples that may be
+ *	  too large.
  *
  * Settling
- *	  No two keys are equal, since they end with the TID, unless they are
- *	  inexact.  Tuples whose inexact keys are equal come as a run, every tuple of it
- *	  marked inexact.  A tuplesort of the kind that PostgreSQL builds indexes
- *	  with puts the run in order.
+ *	  Keys end with the TID, so only inexact keys can be equal.  Tuples whose inexact keys are
+ *	  equal come as a run, and each is marked inexact.  A tuplesort, of the kind that
+ *	  PostgreSQL uses for index builds, sorts the run.
  *
  * Uniqueness
- *	  Equal keys are neighbours.  Tuples that are exempt, because they are dead,
- *	  may stand between them.  So each live tuple is compared with the last live
- *	  one.  If the operator class says that equal values have equal images,
- *	  images are compared, else the values by the index's comparison function.
+ *	  Equal keys are neighbours, except that exempt (dead) tuples may stand between them.  So each
+ *	  live tuple is compared with the last live one.  Images are compared if the operator class
+ *	  says that equal values have equal images; else the values, by the index's
+ *	  comparison function.
  *
- *	  PostgreSQL complains about the first two equal keys that its sort happens
- *	  to compare, gpusort about the first two in the index.
+ *	  PostgreSQL reports the first two equal keys that its sort happens to compare, gpusort
+ *	  the first two in the index.
  *
  * Tests: regress/index_builds, regress/index_page_feed, regress/index_collations
  *
@@ -48,7 +47,7 @@
 struct GsTupleFormer
 {
 	TupleDesc	tupdesc;
-	MemoryContext scratch;		/* of the last tuple that PostgreSQL formed */
+	MemoryContext scratch;		/* holds the last tuple that index_form_tuple() formed */
 	IndexTuple	tuple;			/* room for the largest tuple */
 	GsFormColumn *columns;
 };
@@ -113,7 +112,7 @@ gs_index_equal_image(Oid opfamily, Oid type, Oid collation)
 {
 	Oid			function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
 
-	/* bpchar's says so wrongly: blanks at the end do not count, and there may be any number of them */
+	/* for bpchar the function is wrong: values that differ only in trailing blanks are equal */
 	return OidIsValid(function) && type != BPCHAROID &&
 		DatumGetBool(OidFunctionCall1Coll(function, collation, ObjectIdGetDatum(type)));
 }
@@ -158,7 +157,7 @@ struct GsIndexStream
 	GsFallback	reason;
 	int			nkeys;
 	ComparedColumn *columns;
-	MemoryContext scratch;		/* of one comparison */
+	MemoryContext scratch;		/* reset after each comparison */
 	IndexTuple	last;			/* copy of the last tuple not exempt */
 	bool		has_last;
 };
@@ -232,7 +231,7 @@ note_exempt(GsIndexStream *stream, IndexTuple tuple)
 	stream->exempt[stream->n_exempt++] = tuple->t_tid;
 }
 
-/* The tuplesort forms tuples anew: the mark of exempt ones does not survive. */
+/* The tuplesort forms new tuples, which lose the mark of exempt ones.  So their TIDs are noted. */
 static void
 put_settling(GsIndexStream *stream, IndexTuple tuple)
 {
@@ -247,8 +246,8 @@ put_settling(GsIndexStream *stream, IndexTuple tuple)
 }
 
 /*
- * Put an inexact tuple and all that follow with the same key in order, as a
- * run.  A tuple that stands alone is returned as it is.
+ * Sort an inexact tuple and all following ones with the same key, as a run, and set *tuple to NULL.  If no
+ * tuple with the same key follows, *tuple is a copy of the tuple.
  */
 static GsClientStatus
 settle_run(GsIndexStream *stream, IndexTuple *tuple)
@@ -309,9 +308,8 @@ next_settled(GsIndexStream *stream)
 }
 
 /*
- * Do two tuples plainly differ in their first column?  False: it takes a closer
- * look.  Short varlenas are never compressed, so two of them have equal images
- * just where they have equal bytes.
+ * A quick test: do two tuples differ in their first column?  False: unknown.  Short varlenas are never
+ * compressed, so their images are equal only if their bytes are.
  */
 static inline bool
 plainly_different(const GsIndexStream *stream, IndexTuple a, IndexTuple b)
@@ -340,7 +338,7 @@ compare_values(GsIndexStream *stream, ComparedColumn *column, Datum a, Datum b)
 	return order;
 }
 
-/* Does a tuple come behind the next one?  *key, from 0, tells it. */
+/* Does a tuple belong behind the next one?  Sets *key, from 0, to the column that tells. */
 static bool
 is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next, int *key)
 {
@@ -381,7 +379,7 @@ check_sample(GsIndexStream *stream, IndexTuple *tuples, int n)
 	return true;
 }
 
-/* Are the key columns of two tuples equal, as the constraint understands it? */
+/* Do two tuples violate uniqueness? */
 static bool
 keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
 {
@@ -411,7 +409,7 @@ keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
 	return true;
 }
 
-/* As comparetup_index_btree() does; with the values of the first one. */
+/* Raise the error of comparetup_index_btree(), with the values of the first of two tuples. */
 static void
 report_duplicate(GsIndexStream *stream, IndexTuple tuple)
 {

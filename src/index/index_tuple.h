@@ -27,7 +27,7 @@ extern GsTupleFormer *gs_tuple_former_create(TupleDesc tupdesc);
  */
 extern IndexTuple gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull);
 
-/* Have two tuples the same bytes, except for the TID?  Their sizes are multiples of MAXALIGN(). */
+/* Do two tuples have the same bytes, except for the TID?  Their sizes are multiples of MAXALIGN(). */
 static inline bool
 gs_index_same_image(const IndexTupleData *a, const IndexTupleData *b)
 {
@@ -38,7 +38,7 @@ gs_index_same_image(const IndexTupleData *a, const IndexTupleData *b)
 	if (a->t_info != b->t_info)
 		return false;
 
-	/* Neighbours in the order differ at their ends rather than beginnings */
+	/* neighbours in the order mostly differ near their ends */
 	while (end_a > begin_a)
 	{
 		end_a -= sizeof(uint64);
@@ -49,41 +49,37 @@ gs_index_same_image(const IndexTupleData *a, const IndexTupleData *b)
 	return true;
 }
 
-/* Have values that are equal, to a btree operator family, the same image? */
+/* Do values that are equal by a btree operator family have the same image? */
 extern bool gs_index_equal_image(Oid opfamily, Oid type, Oid collation);
 
 typedef struct GsIndexStream GsIndexStream;
 
-/*
- * A tuple that is exempt from uniqueness is fed with this bit, which is zero in all others, and comes
- * without it.
- */
+/* This bit marks tuples that are exempt from uniqueness when they are fed.  The stream clears it. */
 #define GS_INDEX_TUPLE_EXEMPT	INDEX_AM_RESERVED_BIT
 
 /* Allocates in CurrentMemoryContext. */
 extern GsIndexStream *gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info,
 											GsClient *client, const GsKeyDesc *desc);
 
-/* At most so many tuples come at once. */
+/* The most tuples that are returned at once. */
 #define GS_INDEX_STREAM_TUPLES	64
 
 /*
- * The tuples from the current row on, which is not inexact: to the end of its page or the next inexact one,
- * but no more than so many.  The last one is the current row then.
+ * Return tuples from the current row on, which is not inexact, up to the end of the page, the next inexact
+ * tuple or GS_INDEX_STREAM_TUPLES.  The last one becomes the current row.
  */
 extern int	gs_index_read_page(GsRows *rows, IndexTuple *tuples);
 
 /*
- * The next tuples, valid until the next call.  tuples has room for GS_INDEX_STREAM_TUPLES; *n is how many
- * came, 0 with GS_CLIENT_OK at the end.  Fails as PostgreSQL does where the index is unique and the keys
- * are not.
+ * Return the next tuples, valid until the next call.  tuples has room for GS_INDEX_STREAM_TUPLES.  *n is 0
+ * with GS_CLIENT_OK at the end.  Raises PostgreSQL's error if the index is unique and keys are not.
  */
 extern GsClientStatus gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n);
 
 /* Why gs_index_stream_next() did not return GS_CLIENT_OK. */
 extern GsFallback gs_index_stream_reason(const GsIndexStream *stream);
 
-/* Answers how many tuples were put in order by comparison. */
+/* Returns how many tuples were sorted by comparison. */
 extern uint64 gs_index_stream_end(GsIndexStream *stream);
 
 #endif							/* GS_INDEX_TUPLE_H */

@@ -44,8 +44,8 @@ extern void gs_direct_end(GsDirect *direct);
 #endif							/* GS_COMPAT_BULK_WRITE */
 
 /*
- * Log and write pages, at most BATCH_PAGES, over what is there or behind a gap, which the file system keeps
- * until it is written.  Changes their LSNs and checksums.
+ * Log and write pages, at most BATCH_PAGES.  A page may replace a written one, or leave a gap before it that
+ * is filled later.  Changes LSNs and checksums of the pages.
  */
 static inline void
 gs_write_pages(Relation rel, int n, BlockNumber *blocks, Page *pages)
@@ -56,7 +56,7 @@ gs_write_pages(Relation rel, int n, BlockNumber *blocks, Page *pages)
 	{
 		gs_compat_page_set_checksum(pages[i], blocks[i]);
 
-		/* interrupts may close the file at any time: ask for it anew each time */
+		/* get the file anew for each page, because interrupts may close it */
 		smgrextend(RelationGetSmgr(rel), MAIN_FORKNUM, blocks[i], (char *) pages[i], true);
 	}
 }

@@ -6,24 +6,24 @@
  * One process writes by PostgreSQL's storage/bulk_write.h, before PostgreSQL 17 by page_output_16.c.
  *
  * Workers
- *	  Writing a page is two copies, into WAL and kernel, a checksum and a system
- *	  call, and takes two or three times as long as laying it out.  Here the leader
- *	  lays out, and workers write, all at once.
+ *	  Writing a page means two copies, into WAL and kernel, a checksum and a system
+ *	  call.  That takes two or three times as long as laying the page out.  So the leader
+ *	  lays pages out while workers write.
  *
  *	  Pages lie in shared memory.  The leader collects finished pages until there are as many as
- *	  a WAL record can name.  Such a batch goes to the worker with least to do, by a queue of block and
- *	  page numbers.  The worker logs it by one record, writes the pages where they lie, and sends their
- *	  numbers back by another queue.  Without a free page the leader waits for a batch.
+ *	  a WAL record can name.  It sends such a batch, as block and page numbers, through a queue to the
+ *	  worker that has the fewest batches.  The worker logs the batch by one record, writes the pages, and
+ *	  sends their numbers back through another queue.  If no page is free, the leader waits for a batch.
  *
  * Segments
- *	  No block of a new segment (1 GB) of the file may be written while others write: storage/md.c lengthens a
- *	  short segment before the next one by writing its last block.  So all batches must have ended before.
- *	  The leader sees to that.
+ *	  Before storage/md.c begins a new segment (1 GB) of the file, it extends the last segment by writing its
+ *	  last block.  No worker may write meanwhile.  So the leader waits for all batches before it sends a
+ *	  block of a new segment.
  *
  * The end
- *	  Workers end when the leader detaches from their queues, after the batches that they have; then the
+ *	  When the leader detaches from their queues, workers finish their batches and end.  Then the
  *	  leader syncs.  If the leader fails, the transaction's abort ends the workers, and waits for them,
- *	  before it removes the file.  If a worker fails, its queues are detached.
+ *	  before it removes the file.  If a worker fails, its queues are detached, which the leader notices.
  *
  * Tests: regress/index_pages, tap/index_recovery, tap/index_faults
  *
@@ -47,13 +47,13 @@
  * Pages that workers write
  */
 
-/* Batches of pages that there are for each worker: one that it writes, one that waits, one that is filled. */
+/* Batches of pages for each worker: one that it writes, one that waits, and one that the leader fills. */
 #define WORKER_BATCHES	3
 
 /* A queue for more batches than one worker can have at once. */
 #define QUEUE_BYTES		4096
 
-/* The file has so many blocks, or more, when this returns. */
+/* Extend the file to this many blocks, if it has fewer. */
 static void
 reserve(Relation rel, BlockNumber n_blocks)
 {
@@ -76,7 +76,7 @@ typedef struct FullPage
 typedef struct Shared
 {
 	GsIndexTarget target;		/* first: index_workers.h */
-	int			n_workers;		/* that there is room for */
+	int			n_workers;		/* workers that the segment has room for */
 } Shared;
 
 StaticAssertDecl(offsetof(Shared, target) == 0, "workers find the target there");
@@ -86,7 +86,7 @@ typedef struct Queues
 {
 	shm_mq_handle *full;
 	shm_mq_handle *free;
-	int			n_batches;		/* that the worker has; the leader's */
+	int			n_batches;		/* batches that the worker has; for the leader alone */
 } Queues;
 
 typedef struct Relay
@@ -96,9 +96,9 @@ typedef struct Relay
 	char	   *pages;
 	BlockNumber segment_end;	/* blocks from here on need a new segment */
 	int			n_workers;
-	Queues	   *queues;			/* of each */
-	int			current;		/* worker that was given the last batch */
-	int			n_batches;		/* that workers have */
+	Queues	   *queues;			/* by worker */
+	int			current;		/* the worker that got the last batch */
+	int			n_batches;		/* batches that all workers have */
 	int			n_full;
 	FullPage	full[BATCH_PAGES];	/* the next batch */
 	int			n_free;
@@ -160,7 +160,7 @@ close_relay(Relay *relay)
 	gs_index_workers_end(&relay->workers);
 }
 
-/* NULL: there are no workers to be had. */
+/* NULL: no worker could be started. */
 static Relay *
 begin_relay(Relation heap, Relation index, bool concurrent, int n_workers)
 {
@@ -204,7 +204,7 @@ detach_all(Relay *relay)
 		shm_mq_detach(relay->queues[i].full);
 }
 
-/* A worker has detached from its queues before its time: rethrow its error, if it left one. */
+/* A worker has detached from its queues too early: raise its error, if it left one. */
 static void
 report_lost_worker(Relay *relay)
 {
@@ -237,7 +237,7 @@ send_batch(Relay *relay)
 	relay->n_full = 0;
 }
 
-/* Take a batch back that a worker has written; false: none is there. */
+/* Take a batch back that a worker has written; false: there is none. */
 static bool
 try_take_batch(Relay *relay, Queues *queues)
 {
@@ -271,7 +271,7 @@ take_batch(Relay *relay)
 	}
 }
 
-/* Have all written that was put in. */
+/* Wait until all pages are written. */
 static void
 drain(Relay *relay)
 {

@@ -27,18 +27,18 @@
 typedef struct GsPageOutput GsPageOutput;
 
 /*
- * For an index, in CurrentMemoryContext.  With n_workers > 0, launch up to so many if they are to be had.
+ * Begin the output of an index, in CurrentMemoryContext, with up to n_workers workers.
  * concurrent: the locks held on the index and its table are those of a concurrent build.
  */
 extern GsPageOutput *gs_page_output_begin(Relation heap, Relation index, bool concurrent, int n_workers);
 
-/* A page to fill in, of any content now. */
+/* A page to fill in, with undefined contents. */
 extern Page gs_page_output_alloc(GsPageOutput *output);
 
-/* Takes the page over.  A block may be written once. */
+/* Takes the page over.  Each block may be written only once. */
 extern void gs_page_output_write(GsPageOutput *output, BlockNumber blkno, Page page);
 
-/* Workers are gone when these return.  After end all pages are where a commit needs them to be. */
+/* Workers have ended when these return.  After end, all pages are as durable as a commit requires. */
 extern void gs_page_output_end(GsPageOutput *output);
 extern void gs_page_output_cancel(GsPageOutput *output);
 

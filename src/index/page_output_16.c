@@ -3,24 +3,21 @@
  * page_output_16.c
  *	  Writing the pages of a new relation past shared buffers, by one process.
  *
- * PostgreSQL 17 has storage/bulk_write.h for this.  The versions before it do it within each
- * access method; this is the same facility for them.
+ * PostgreSQL 17 has storage/bulk_write.h for this.  This is the same facility for earlier versions.
  *
  * Batches
  *	  Pages are collected until there are as many as a WAL record can name.
- *	  Then they are logged by that one record and written.  Against a record a
- *	  page this saves four of five calls into the WAL's insertion machinery, and
- *	  a batch of 256 kB is still in the processor's cache when it is copied into
- *	  the WAL and into the kernel.  Pages are used again for the next batch.
+ *	  Then they are logged by that one record and written.  Compared with a record for
+ *	  each page, this saves four of five calls that insert into the WAL.  And a batch of
+ *	  256 kB is still in the processor's cache when it is copied into the WAL and into the
+ *	  kernel.  The next batch uses the same pages.
  *
  * Durability
- *	  Nobody but us knows of these pages, as they are in no buffer, so a
- *	  checkpoint that runs meanwhile does not write them, yet recovery begins
- *	  at that checkpoint and does not replay what was logged before it.  So
- *	  logged relations are synced before the transaction can commit.  Where
- *	  WAL is skipped (wal_level = minimal), commit syncs new relations by itself.
- *	  Unlogged and temporary ones are not synced, as PostgreSQL 15 and 16 do
- *	  not either.
+ *	  The pages are in no shared buffer, so a checkpoint does not write them.  But recovery
+ *	  begins at the checkpoint, and does not replay earlier WAL.  So logged relations are
+ *	  synced before the transaction can commit.  If WAL is skipped (wal_level = minimal),
+ *	  commit syncs new relations by itself.  Unlogged and temporary relations are not
+ *	  synced; nor does PostgreSQL 15 or 16.
  *
  * Tests: regress/index_pages, tap/index_recovery
  *
