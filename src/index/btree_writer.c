@@ -8,65 +8,52 @@
  *	  rule of where a page ends is that file's (_bt_load, _bt_buildadd,
  *	  _bt_uppershutdown, and _bt_dedup_save_htid of nbtdedup.c):
  *
- *	  - A leaf is full when the next tuple would not leave room for the heap
- *		TID that its high key may need, or when less space than fillfactor
- *		wants is free already and two tuples are on it.  What the last tuple's
- *		posting list takes counts as free there, since it will not be part of
- *		the high key.
- *	  - A full page's last item moves to the next page, as its first one; cut
- *		down to what tells it from its predecessor it stays as the high key.
- *	  - The high key is also the low key of the next page, and with a downlink
- *		becomes an item one level up.  The first item of each level above the
- *		leaves has no key.
- *	  - Blocks are numbered as pages are begun, block 0 being the metapage.
+ *	  - A leaf is full when the next tuple would not leave room for the heap TID that
+ *		the high key may need.  It is also full when less space is free than fillfactor
+ *		demands and it has two tuples.  In the second test the last tuple's posting
+ *		list counts as free, because it will not be part of the high key.
+ *	  - A full page's last item moves to the next page, as its first one.  The part that
+ *		tells it from its predecessor stays as the high key.
+ *	  - The high key is also the low key of the next page.  With a downlink it
+ *		becomes an item one level up.  Above the leaves, the first item of each page
+ *		has no key.
+ *	  - Blocks are numbered in the order in which pages are begun.  Block 0 is the metapage.
  *	  - Equal tuples are merged into a posting list of at most a tenth of a
- *		page, where all columns' types allow it and the caller does not
+ *		page, if all columns' types allow it and the caller does not
  *		check uniqueness.
  *
- *	  This includes what nobody ever reads, the bytes that remain in the free
- *	  space of a page when its high key is cut down or its line pointers are
- *	  moved: two files can be compared as they are.
+ *	  Even unused bytes are the same, which remain in a page's free space when its high
+ *	  key is cut down or its line pointers are moved.  So two files can be compared.
  *
  * A leaf in work
  *
  *		| header | - | lp | lp | lp |   ...   | item 3 | item 2 | item 1 | special |
  *								    ^ lower   ^ upper
  *
- *	  The first line pointer is kept for the high key; the last page of a
- *	  level, which has none, gets its line pointers moved by one place in the end.
- *	  Only the level knows lower and upper until the page is done.
+ *	  The first line pointer is kept for the high key.  The last page of a level has no
+ *	  high key; in the end its line pointers are moved by one place.
+ *	  Until the page is done, lower and upper are only in the Level.
  *
  * The way of a tuple
- *	  A tuple is copied once, to where it will stay.  So the last item on the
- *	  leaf is also the one that the next tuple is compared with, in the
- *	  processor's cache.  While equal ones arrive, nothing but their heap TIDs is
- *	  collected; when another one arrives, the item is made a posting
- *	  list in place, by moving it down (seal_posting).  Should the list not
- *	  fit where the tuple alone did, the item is taken off again, the page
- *	  finished, and the list goes onto the next one, where PostgreSQL, which
- *	  adds nothing before the list is complete, would have put it at once.
+ *	  A tuple is copied once, to its place on the leaf.  The next tuple is compared with it
+ *	  there, in the processor's cache.  While equal tuples arrive, only their heap TIDs are
+ *	  collected.  When another tuple arrives, the item becomes a posting list in place, by
+ *	  moving it down (seal_posting).  If the list does not fit where the tuple alone
+ *	  did, the item is taken off again, the page is finished, and the list goes onto the
+ *	  next page.  PostgreSQL puts it there at once, because it adds nothing before the
+ *	  list is complete.
  *
- *	  Tuples are equal if the images of their key values are
- *	  (_bt_keep_natts_fast).  If all bytes of two tuples are equal, so are the
- *	  values.
+ *	  Tuples are equal if the images of their key values are equal (_bt_keep_natts_fast).
+ *	  That is so if all bytes of the tuples are equal.
  *
- *	  What is done once a page, and not for each tuple: checking for
- *	  interrupts, reporting progress, writing the page's header.
+ *	  Checking for interrupts, reporting progress and writing the header are done once for
+ *	  each page, not for each tuple.
  *
  * One process
- *	  lays out.  Reading a sorted tuple and laying it out takes some 70 instructions, since many tuples
- *	  come at a time.  Logging and writing the pages takes several times as long, and that is what workers
- *	  do meanwhile (page_output.c).
- *
- *	  The layout could be shared as well.  Where pages end depends on the sizes
- *	  of tuples and on which neighbours are equal only, which a quick pass over
- *	  the tuples finds; the high keys, and from them the upper levels and all
- *	  block numbers, depend on the two tuples at each page's end.  After that
- *	  every page can be made by any process, or by the device, which has the
- *	  tuples.  But nothing could be written before that pass has ended, and the
- *	  tuples would have to come to several processes; with writing out of the
- *	  way, what is left is hardly more than the time in which the tuples come
- *	  from the device.
+ *	  lays pages out.  This takes some 70 instructions for a tuple, because many tuples come at a time.
+ *	  Logging and writing take several times as long, so workers do that meanwhile (page_output.c).
+ *	  Laying pages out in several processes would gain little: it takes hardly longer than fetching
+ *	  the tuples from the device.
  *
  * Tests: regress/index_builds, regress/index_pages
  *
@@ -104,10 +91,10 @@ typedef struct Level
 	char	   *page;			/* NULL: no item has come yet */
 	int			lower;			/* where the next line pointer goes */
 	int			upper;			/* where the last item begins */
-	OffsetNumber last;			/* the last item's */
+	OffsetNumber last;			/* the last item's offset number */
 	int			last_posting;	/* bytes of the last item's posting list */
-	int			soft_limit;		/* end the page where less is free */
-	IndexTuple	low_key;		/* the page's, in a buffer of BLCKSZ */
+	int			soft_limit;		/* end the page if less is free */
+	IndexTuple	low_key;		/* the page's low key, in a buffer of BLCKSZ */
 } Level;
 
 struct GsBtreeWriter
@@ -121,12 +108,12 @@ struct GsBtreeWriter
 
 	uint64		n_tuples;
 	BlockNumber n_blocks;		/* numbered so far */
-	int			item_max;		/* larger ones need a closer look */
+	int			item_max;		/* larger items are tested by _bt_check_third_page() */
 	Level		leaf;
 
 	/* merging equal tuples into the last item of the leaf */
 	bool		deduplicate;
-	int			n_tids;			/* of the last item; 0: there is none */
+	int			n_tids;			/* TIDs of the last item; 0: there is no item */
 	ItemPointerData tids[POSTING_MAX / sizeof(ItemPointerData)];
 };
 
@@ -149,7 +136,7 @@ free_space(const Level *level)
 	return level->upper - level->lower - (int) sizeof(ItemIdData);
 }
 
-/* Begin a page, with a number; what the last page was is the caller's. */
+/* Begin a page, with the next block number.  The caller keeps the page before. */
 static void
 begin_page(GsBtreeWriter *writer, Level *level)
 {
@@ -207,10 +194,7 @@ add_space(Level *level, int size)
 	return last_item(level);
 }
 
-/*
- * Above the leaves the first item of a level's page has a downlink, and no
- * key.
- */
+/* Above the leaves, the first item of a page has a downlink, but no key. */
 static inline void
 add_downlink_only(Level *level, IndexTuple from)
 {
@@ -243,8 +227,8 @@ add_to_parent(GsBtreeWriter *writer, Level *level, BlockNumber blkno)
 }
 
 /*
- * Replace the last item of a full leaf, which has moved on to the next one, by
- * what is needed of it as a high key.  Returns the high key.
+ * Replace the last item of a full leaf, which was copied to the next leaf, by the
+ * part that the high key needs.  Returns the high key.
  */
 static IndexTuple
 make_high_key(GsBtreeWriter *writer, Level *full)
@@ -260,7 +244,7 @@ make_high_key(GsBtreeWriter *writer, Level *full)
 					   last_item(full), writer->scankey);
 	size = MAXALIGN(IndexTupleSize(key));
 
-	/* It may be larger, by the heap TID; there is room for it */
+	/* the key may be larger by the heap TID; there is room for that */
 	full->upper += (int) ItemIdGetLength(place) - size;
 	Assert(full->lower <= full->upper);
 	set_line_pointer(place, full->upper, size);
@@ -470,8 +454,8 @@ gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple *tuples, int n)
 }
 
 /*
- * The last page of a level has no high key, so its items begin one place
- * before.  What the last line pointer was remains in the free space.
+ * The last page of a level has no high key, so its line pointers move by one place.  The last one's bytes
+ * remain in the free space.
  */
 static void
 drop_high_key(Level *level)
@@ -508,7 +492,6 @@ gs_btree_writer_finish(GsBtreeWriter *writer)
 		}
 	}
 
-	/* What makes it an index */
 	metapage = gs_page_output_alloc(writer->output);
 	_bt_initmetapage(metapage, root, root_level, writer->scankey->allequalimage);
 	gs_page_output_write(writer->output, BTREE_METAPAGE, metapage);

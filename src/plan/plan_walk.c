@@ -3,8 +3,7 @@
  * plan_walk.c
  *	  Walking finished plans and queries (plan_walk.h).
  *
- * PostgreSQL has such a walker for the executor's nodes
- * (planstate_tree_walker), and none for plans.
+ * PostgreSQL has such a walker for executor nodes (planstate_tree_walker), but none for plans.
  *
  * Tests: regress/plan_sorts, regress/arrays_plans, tap/fault_service_lost
  *
@@ -106,7 +105,7 @@ known_constant(Node *expr)
 	return expr && IsA(expr, Const) && !((Const *) expr)->constisnull ? (Const *) expr : NULL;
 }
 
-/* Does a node ask its children for no more rows than it is asked for?  As in ExecSetTupleBound(). */
+/* Does a node ask its children for no more rows than it is asked for?  Follows ExecSetTupleBound(). */
 static bool
 passes_bound_on(const Plan *plan)
 {
@@ -126,10 +125,7 @@ passes_bound_on(const Plan *plan)
 	}
 }
 
-/*
- * Does an expression contain anything that execution could change, except volatile functions?
- * Parameters that the client gave do not change.
- */
+/* Does an expression contain anything that changes during execution, except volatile functions? */
 static bool
 may_change(Node *node, void *context)
 {
@@ -185,7 +181,7 @@ gs_plan_strip_relabel(Node *node)
 	return node;
 }
 
-/* As ExecInitExpr() does, which makes the values. */
+/* The typmod that ExecInitExpr() gives to the row's values. */
 static int32
 row_typmod(const RowExpr *row)
 {
@@ -244,7 +240,7 @@ limit_bound(const Limit *limit)
 		(IsA(limit->limitCount, Const) && count == NULL))
 		return bound;
 	bound.expected = count ? DatumGetInt64(count->constvalue) : limit->plan.plan_rows;
-	/* an offset that is not known: assume that it is small */
+	/* assume that an unknown offset is small */
 	if (offset)
 		bound.expected += DatumGetInt64(offset->constvalue);
 	if (count && (offset || limit->limitOffset == NULL))
@@ -294,9 +290,9 @@ is_volatile_called(Oid function, void *context)
 }
 
 /*
- * As contain_volatile_functions() does it, which looks neither into the functions of
- * an aggregate nor into the constraints of a domain.  Any constraint counts as
- * volatile here: at worst a plan is not run a second time.  scope: a GsVolatileScope.
+ * Like contain_volatile_functions(), but also looks at the functions of aggregates and at domains.  Any
+ * constraint of a domain counts as volatile: at worst a plan is not run a second time.  scope: a
+ * GsVolatileScope.
  */
 static bool
 is_volatile_node(Node *node, void *scope)
@@ -328,7 +324,7 @@ is_of_users(Oid function, void *context)
 	return function >= FirstNormalObjectId;
 }
 
-/* Does an immutable function heed settings nevertheless: quote_all_identifiers, timezone_abbreviations? */
+/* Does an immutable function depend on a setting: quote_all_identifiers or timezone_abbreviations? */
 static bool
 heeds_settings(Oid function)
 {
@@ -337,10 +333,11 @@ heeds_settings(Oid function)
 }
 
 /*
- * May it have another value when it is computed again under the same snapshot, though all of its functions
- * are immutable?  Expressions may call output functions without showing them (JSON's, XML's): the ones not
- * listed here count.  Aggregates do not: below a sort they count as rows that may differ.  Locks and commands
- * of the transaction itself change some system columns; rows of sequences and catalogs change in place.
+ * May a node have another value when it is computed again under the same snapshot, although its functions are
+ * immutable?  Some expressions call output functions that are not in the tree (JSON, XML), so nodes that are
+ * not listed here count as changing.  Aggregates do not: the plan below a sort is tested for them elsewhere.
+ * Locks and commands of the transaction itself change some system columns.  Rows of sequences and catalogs
+ * change in place.
  */
 static bool
 changes_node(Node *node, void *context)

@@ -12,15 +12,14 @@
 #include "nodes/plannodes.h"
 
 /*
- * Call visit for each child of a node, wherever the node keeps it, the outer and
- * the inner one last; it may put another one in its place.  Init plans and subplans are not a node's
- * children: they stand in PlannedStmt->subplans.  Nor is Agg->chain, of which
- * the executor makes no nodes of their own.
+ * Call visit for each child of a node, the outer and the inner child last.  visit may replace the child.
+ * Init plans and subplans are not children: they are in PlannedStmt->subplans.  Nor is Agg->chain, for
+ * which the executor makes no nodes.
  */
 extern void gs_plan_visit_children(Plan *plan, void (*visit) (Plan **child, void *context),
 								   void *context);
 
-/* The same for the topmost node of each of a statement's plans, those of init plans and subplans last. */
+/* The same for the topmost node of each plan of a statement; init plans and subplans come last. */
 extern void gs_plan_visit_all(PlannedStmt *stmt, void (*visit) (Plan **plan, void *context), void *context);
 
 /* The highest plan_node_id of a statement's plans. */
@@ -38,28 +37,28 @@ extern List *gs_plan_aggregates(const Agg *agg);
  */
 extern bool gs_agg_ignores_order(const Aggref *agg);
 
-/* An expression without what changes its type or collation only. */
+/* An expression without RelabelType nodes around it. */
 extern Node *gs_plan_strip_relabel(Node *node);
 
 /*
- * The typmod of an expression of type record in a node's target list, which tells the types of its fields
- * in this process.  -1: it neither is nor comes from a ROW(...).  plan: NULL for an expression of a query.
+ * The typmod of an expression of type record in a node's target list.  It identifies the types of the fields
+ * in this process.  -1: the expression does not come from a ROW(...).  plan: NULL if it is a query's.
  */
 extern int32 gs_plan_row_typmod(const Plan *plan, const Node *expr);
 
 /* How many rows a node will be asked for, from the first one on. */
 typedef struct GsBound
 {
-	double		expected;		/* GS_NO_BOUND: perhaps all */
-	double		sure;			/* no more, as is known when planning; or GS_NO_BOUND */
-	const Limit *limit;			/* the Limit above that will know no more, when execution starts; or NULL */
+	double		expected;		/* an estimate; GS_NO_BOUND: perhaps all */
+	double		sure;			/* the most, if known when planning; or GS_NO_BOUND */
+	const Limit *limit;			/* a Limit above whose bound is known when execution starts; or NULL */
 } GsBound;
 
 #define GS_NO_BOUND	(-1.0)
 
 extern const GsBound gs_no_bound;
 
-/* The same of its children. */
+/* How many rows its children will be asked for, if the node is asked for this many. */
 extern GsBound gs_plan_bound_below(const Plan *plan, GsBound bound);
 
 typedef enum GsVolatileScope
@@ -67,25 +66,22 @@ typedef enum GsVolatileScope
 	GS_VOLATILE_ANYWHERE,
 
 	/*
-	 * All but functions in FROM: the plan tells which of these are called.  An extension
-	 * may have put a scan of another kind in the place of such a function.
+	 * Everything except functions in FROM.  Look for those in the plan: an extension may have replaced such
+	 * a function by another kind of scan.
 	 */
 	GS_VOLATILE_BESIDE_SCANS,
 
 	/*
-	 * Also what is not volatile, and may change between two executions under one snapshot: all but immutable
-	 * functions of PostgreSQL's own over columns of users' tables; and some of these.
+	 * Anything that may change between two runs under one snapshot.  Only PostgreSQL's own immutable
+	 * functions over user columns are safe, and not all of them.
 	 */
 	GS_MUTABLE_ANYWHERE
 } GsVolatileScope;
 
-/*
- * As contain_volatile_functions(), and true for what that does not see: functions
- * that compute an aggregate, and constraints of a domain.
- */
+/* Like contain_volatile_functions(), but also looks at the functions of aggregates, and at domains. */
 extern bool gs_query_is_volatile(const Query *parse, GsVolatileScope scope);
 
-/* The same of an expression, or a list of them. */
+/* The same for an expression, or a list of expressions. */
 extern bool gs_expr_is_volatile(Node *node);
 
 #endif							/* GS_PLAN_WALK_H */
