@@ -3,13 +3,11 @@
  * array_calls.c
  *	  Calls of gpu_sort_array() in expressions (array_calls.h).
  *
- * A call that is taken out of its expression is computed for each row, even if the
- * expression would not have evaluated it: the second argument of COALESCE, the
- * branches of CASE, the operands after AND.  Inside of these a call is taken only if
- * computing it can do no harm, that is if it sorts a plain column.
+ * A call that is taken out of its expression is computed for each row.  The expression might not
+ * have evaluated it, in the second argument of COALESCE, the branches of CASE or the operands
+ * after AND.  There a call is taken only if it sorts a plain column, which does no harm.
  *
- * Only calls for elements that devices know are taken.  Sorting these cannot
- * fail, and the process would sort others anyway.
+ * Only calls for elements that devices can sort are taken.  Sorting them cannot fail.
  *
  * Tests: regress/arrays_plans
  *
@@ -33,10 +31,9 @@
 
 typedef struct FindContext
 {
-	bool		sometimes;		/* what is being looked at is not evaluated for
-								 * every row */
+	bool		sometimes;		/* the current node is not evaluated for every row */
 	bool		in_aggregates;
-	bool		inside;			/* an aggregate's arguments */
+	bool		inside;			/* the current node is in the arguments of an aggregate */
 	bool		found;
 	List	  **calls;
 } FindContext;
@@ -66,10 +63,7 @@ gs_array_call_read(const FuncExpr *call)
 						 call->inputcollid, descending, flag_argument(call, 2, descending)};
 }
 
-/*
- * Is it our function, in whatever schema and under whatever name?  Its source
- * tells.
- */
+/* Is it our function?  Its C symbol tells, whatever its schema and name. */
 static bool
 is_sort_array(Oid function)
 {
@@ -100,7 +94,7 @@ is_sort_array(Oid function)
 	return result;
 }
 
-/* A value that stands there already, for whoever wants it. */
+/* Is it a value that need not be computed? */
 static bool
 is_plain(Expr *expr)
 {
@@ -110,7 +104,7 @@ is_plain(Expr *expr)
 		(IsA(value, Param) && ((const Param *) value)->paramkind == PARAM_EXTERN);
 }
 
-/* Does an expression mean something only where it stands? */
+/* Does an expression have a meaning only in its place? */
 static bool
 is_bound_to_place(Node *node, void *context)
 {
@@ -174,7 +168,7 @@ find_in_aggregate(List *args, Expr *filter, bool sometimes, FindContext *context
 static void
 find_in_subscripts(SubscriptingRef *expr, FindContext *context)
 {
-	/* no subscript is looked at where the array is NULL */
+	/* subscripts are not evaluated if the array is NULL */
 	find((Node *) expr->refexpr, context);
 	find_in(expr->refupperindexpr, true, context);
 	find_in(expr->reflowerindexpr, true, context);
@@ -202,7 +196,7 @@ find(Node *node, FindContext *context)
 							  context);
 			return false;
 		case T_WindowFunc:
-			/* where the row is in no frame it is not evaluated */
+			/* the arguments are not evaluated for a row that is in no frame */
 			find_in_aggregate(((WindowFunc *) node)->args, ((WindowFunc *) node)->aggfilter, true,
 							  context);
 			return false;

@@ -335,7 +335,7 @@ heeds_settings(Oid function)
 /*
  * May a node have another value when it is computed again under the same snapshot, although its functions are
  * immutable?  Some expressions call output functions that are not in the tree (JSON, XML), so nodes that are
- * not listed here count as changing.  Aggregates do not: the plan below a sort is tested for them elsewhere.
+ * not listed here count as changing.  Aggregates do not: note_flags() (gpusort_flags.c) looks at them.
  * Locks and commands of the transaction itself change some system columns.  Rows of sequences and catalogs
  * change in place.
  */

@@ -32,8 +32,8 @@ extern bool gs_plan_agg_is_simple(const Agg *agg);
 extern List *gs_plan_aggregates(const Agg *agg);
 
 /*
- * May an aggregate without a sort of its own get its rows in another order?
- * PostgreSQL does that to those that it computes in parts, in parallel.
+ * May an aggregate without its own sort get its rows in another order?  PostgreSQL also changes the order for
+ * aggregates that it can compute in parallel, in parts.
  */
 extern bool gs_agg_ignores_order(const Aggref *agg);
 

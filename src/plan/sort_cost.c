@@ -3,9 +3,9 @@
  * sort_cost.c
  *	  What a sort by gpusort costs (sort_cost.h).
  *
- * PostgreSQL charges a sort of N rows 2 * cpu_operator_cost * N * log2(N): for
- * the 7.3 million file paths of test/bench 834 thousand units, and takes 5.4 s
- * for it in one process of the machine that RESULTS.md names: 6.5 us a unit.
+ * PostgreSQL charges 2 * cpu_operator_cost * N * log2(N) for a sort of N rows.  For the 7.3 million
+ * file paths of test/bench these are 834 thousand units.  One process of the machine that
+ * RESULTS.md names sorts them in 5.4 s: 6.5 us a unit.
  *
  * A GpuSort costs, in the same units,
  *
@@ -14,18 +14,18 @@
  *									FEED_WIDTH bytes of it: 65 ns
  *		gpusort.fetch_row_cost		for each row given back: 20 ns
  *
- * and nothing for the sort itself, which takes the device less time than
- * either.  A sort that is larger than the memory of all devices is written to temporary
- * files and read back, each byte once, both in sequence and by several threads:
- * seq_page_cost for each page.  Measured there: 60 ns a row beyond the scan, feeding and giving back
- * together; the settings are above that, for machines with slower memory.
+ * and nothing for the sort itself, which is faster on the device than feeding or fetching.  A sort that is
+ * larger than the memory of all devices is written to temporary files and read back.  Each byte is
+ * written and read once, in sequence and by several threads, so each page costs
+ * seq_page_cost.  On the same machine, feeding and fetching took 60 ns a row together; the
+ * settings are higher, for machines with slower memory.
  * Example: 10M rows of 40 bytes, one process: 400 + 10M * (0.01 * 1.2 + 0.003)
  * = 150 thousand units, against 1.16 million for Sort.
  *
- * A top-N heapsort costs less where rows lie in the order of the sort already.  ANALYZE finds the
- * correlation of a column's order with that of the rows in the table.  Rows that
- * are read in that order, by each process of a parallel scan as well, hardly ever enter the heap
- * once it is full.  The first column of the sort tells.
+ * A top-N heapsort costs less if rows lie in the order of the sort already.  ANALYZE finds the
+ * correlation between the order of a column and the order of rows in the table; the sort's first column is
+ * looked at.  Rows that are read in order, also by a process of a parallel scan, hardly ever
+ * enter the heap once it is full.
  *
  * Tests: regress/paths, regress/choice, tap/plans_host
  *
@@ -51,14 +51,14 @@
 #define FEED_WIDTH	200.0
 
 /*
- * What the device holds for a row besides its values: header and record of the row,
- * a key about as long as the values, and what sorting takes (cuda/README.md).
+ * Device memory for a row besides its values and a key that is as long: header, record, and memory for
+ * sorting (cuda/README.md).
  */
 #define DEVICE_ROW_BYTES	120.0
 
 /*
- * What tuplesort.c holds for a row besides its values: headers, and an element of an array.
- * palloc(), which takes powers of two, and the array's growth enlarge that by the rounding.
+ * Memory of tuplesort.c for a row besides its values: headers, and an element of an array.  The rounding is
+ * for palloc(), which allocates powers of two, and for the array's growth.
  */
 #define HEAPSORT_ROW_BYTES	56.0
 #define HEAPSORT_ROUNDING	1.5
@@ -80,13 +80,13 @@ gs_cost_feed(double rows, int width)
 	return rows * gs_guc_feed_row_cost * (1.0 + width / FEED_WIDTH);
 }
 
-/* Cost of writing so many rows to temporary files and of reading them back. */
+/* The cost of writing rows to temporary files and of reading them back; 0: they fit into device memory. */
 static Cost
 cost_spill(double rows, int width)
 {
 	double		limit = 0;
 
-	/* words that change seldom, and only an estimate: no lock */
+	/* no lock: this is an estimate, and the words change rarely */
 	for (int i = 0; gs_shared && i < gs_shared->n_devices; i++)
 		if (gs_shared->devices[i].ready)
 			limit += gs_shared->devices[i].info.memory_limit;
@@ -117,9 +117,9 @@ gs_cost_sort(double rows_fed, double rows, int width)
 }
 
 /*
- * Each run of equal keys goes through a tuplesort, which compares as often as PostgreSQL's sort would,
- * and takes 0.15 us for a row beside.  100,000 rows of an integer and jsonb with 1, 2 and 20 rows for
- * each integer took 43, 63 and 108 ms of CPU time by PostgreSQL, and 21, 38 and 79 with a GpuSort.
+ * A tuplesort sorts each run of equal keys.  It compares as often as PostgreSQL's sort would, and needs
+ * another 0.15 us for each row.  100,000 rows of an integer and jsonb, with 1, 2 and 20 rows for each integer, took
+ * 43, 63 and 108 ms of CPU time by PostgreSQL, and 21, 38 and 79 with a GpuSort.
  */
 Cost
 gs_cost_settling(double rows, double keys)
@@ -129,7 +129,7 @@ gs_cost_settling(double rows, double keys)
 	return Max(settled, 0) * (2.0 * cpu_tuple_cost + 2.0 * cpu_operator_cost * log2(Max(rows / keys, 2.0)));
 }
 
-/* How many threads of the host device sort; 0: GPUs do. */
+/* The number of threads of the host device that sort; 0: GPUs sort. */
 static int
 sorting_threads(void)
 {
@@ -177,11 +177,11 @@ gs_cost_by_postgres(Cost cost, int n_columns, Oid type)
 }
 
 /*
- * PostgreSQL charges 2 * cpu_operator_cost for a comparison, whatever it compares.  In a
- * merge each one calls strcoll(): there are no abbreviated keys.  Four indexes of 100,000
- * texts of 47 characters, merged in the order of en_US.utf8, took 6 us a row more than in
- * that of "C", where the whole scan took 1.1 us a row and cost 0.063 units: 0.34 units a
- * row, 0.17 a comparison.  A third of that is charged here, as texts may be shorter.
+ * PostgreSQL charges 2 * cpu_operator_cost for any comparison.  In a merge each comparison calls strcoll(),
+ * because there are no abbreviated keys.  Four indexes of 100,000 texts of 47 characters, merged in the order
+ * of en_US.utf8, took 6 us a row more than in the order of "C".  There the whole scan took 1.1 us a row, for
+ * 0.063 units.  So the difference is 0.34 units a row, or 0.17 a comparison.  A third of that is charged
+ * here, because texts may be shorter.
  */
 Cost
 gs_cost_libc_merge(double rows, int streams)
@@ -190,12 +190,11 @@ gs_cost_libc_merge(double rows, int streams)
 }
 
 /*
- * With a limit of K of N rows the heap holds K rows.  Most rows are copied, as rows that are
- * fed are, and cost one comparison with the heap's top.  About K * ln(N / K) of them enter it, for
- * log2(K) comparisons each.  PostgreSQL makes the heap when there are 2 * K rows.  If memory ends
- * before, the sort may go to files, and sorts all rows.  Of rows in order hardly any enters the
- * heap, and comparisons always have the same result: 250,000 took 6 ms in a heap of 10,000
- * rows, and 25 in a feed.
+ * With a limit of K of N rows the heap holds K rows.  Each row is copied, as when it is fed, and compared
+ * once with the heap's top.  About K * ln(N / K) rows enter the heap, for log2(K) comparisons each.
+ * PostgreSQL makes the heap when there are 2 * K rows.  If work_mem is used up before, all rows are sorted, perhaps in
+ * files.  If rows come in order, hardly any enters the heap, and comparisons always have the same result:
+ * 250,000 rows took 6 ms in a heap of 10,000 rows, and 25 ms in a feed.
  */
 bool
 gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples, double in_order)
@@ -282,11 +281,10 @@ gs_order_of_plan(const PlannedStmt *stmt, const Sort *sort)
 }
 
 /*
- * PostgreSQL charges as much for a row that is looked up in a hash table of a
- * gigabyte as for one of a kilobyte.  Measured on two million rows and a table
- * larger than the caches: 0.2 to 0.4 us more for each row, 0.03 units and above.
- * Rows that find their group in the part that the caches hold take no longer.  A table
- * that is larger than hash_mem is cut into parts, and PostgreSQL charges for that.
+ * PostgreSQL charges the same for a look-up in a hash table of a gigabyte as in one of a kilobyte.  With two
+ * million rows and a table larger than the caches, each row took 0.2 to 0.4 us more: 0.03 units and above.
+ * Look-ups in the part that the caches hold take no longer.  For a table larger than hash_mem, which is cut
+ * into parts, PostgreSQL charges itself.
  */
 Cost
 gs_cost_hash_misses(double rows, double table_bytes)

@@ -317,7 +317,7 @@ extern void gs_chunk_request(int chunk);
 extern bool gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid,
 								 uint64 id);
 
-/* ---- service_staging.c; in all of these the caller holds the lock ---- */
+/* ---- service_staging.c: the caller holds the lock in all of these ---- */
 
 extern int	gs_session_alloc(int feeders);	/* -1: none to be had now */
 extern void gs_session_free(int session);	/* frees its chunks as well */
@@ -328,17 +328,17 @@ extern void gs_session_reserve(GsSession *session, int reserved);
 extern int	gs_chunk_take(GsSession *session);	/* -1: none may be taken now */
 extern int	gs_chunk_take_for_page(GsSession *session); /* the same, for a page that a reader waits for */
 extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
-extern void gs_chunk_filled(int chunk); /* no longer, if it was */
+extern void gs_chunk_filled(int chunk); /* the chunk is not filled in place any more */
 extern void gs_chunk_free(int chunk);
 extern void gs_page_leave(int chunk);	/* HELD or FETCHING -> FETCHED */
 extern void gs_page_take(int chunk);	/* FETCHED -> HELD */
 
-extern GsTicket *gs_my_ticket(void);	/* this process's; for its cv without the lock */
+extern GsTicket *gs_my_ticket(void);	/* this process's; its cv may be used without the lock */
 extern void gs_queue_enter(void);
-extern bool gs_queue_first(void);	/* does nobody wait who came before, and could go on? */
-extern bool gs_queue_leave(void);	/* was this process in it? */
+extern bool gs_queue_first(void);	/* is this process the next to get a session? */
+extern bool gs_queue_leave(void);	/* true: this process was in the queue */
 
-/* Release the lock, and wake who may go on with chunks or a session that were freed under it. */
+/* Release the lock, and wake processes that may go on with freed chunks or a freed session. */
 extern void gs_unlock_and_wake(void);
 
 #endif							/* GS_SERVICE_SHMEM_H */
