@@ -43,7 +43,7 @@ typedef struct GsIndexKind
 	Oid			access_method;
 	ambuild_function build;		/* PostgreSQL's own */
 	bool		has_output;		/* its pages are written by a GsPageOutput */
-	bool		feeds_tuples;	/* its rows are index tuples whose keys end with the TID: devices can make them */
+	bool		feeds_tuples;	/* its rows are index tuples whose keys devices can make */
 	int			subphases[3];	/* numbers of the progress view: scan, sort, writing */
 
 	/*

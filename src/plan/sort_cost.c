@@ -118,8 +118,8 @@ gs_cost_sort(double rows_fed, double rows, int width)
 
 /*
  * A tuplesort sorts each run of equal keys.  It compares as often as PostgreSQL's sort would, and needs
- * another 0.15 us for each row.  100,000 rows of an integer and jsonb, with 1, 2 and 20 rows for each integer, took
- * 43, 63 and 108 ms of CPU time by PostgreSQL, and 21, 38 and 79 with a GpuSort.
+ * another 0.15 us for each row.  100,000 rows of an integer and jsonb, with 1, 2 and 20 rows for each
+ * integer, took 43, 63 and 108 ms of CPU time by PostgreSQL, and 21, 38 and 79 with a GpuSort.
  */
 Cost
 gs_cost_settling(double rows, double keys)
@@ -192,9 +192,9 @@ gs_cost_libc_merge(double rows, int streams)
 /*
  * With a limit of K of N rows the heap holds K rows.  Each row is copied, as when it is fed, and compared
  * once with the heap's top.  About K * ln(N / K) rows enter the heap, for log2(K) comparisons each.
- * PostgreSQL makes the heap when there are 2 * K rows.  If work_mem is used up before, all rows are sorted, perhaps in
- * files.  If rows come in order, hardly any enters the heap, and comparisons always have the same result:
- * 250,000 rows took 6 ms in a heap of 10,000 rows, and 25 ms in a feed.
+ * PostgreSQL makes the heap when there are 2 * K rows.  If work_mem is used up before, all rows are sorted,
+ * perhaps in files.  If rows come in order, hardly any enters the heap, and comparisons always have the same
+ * result: 250,000 rows took 6 ms in a heap of 10,000 rows, and 25 ms in a feed.
  */
 bool
 gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples, double in_order)

@@ -93,7 +93,7 @@ extern void gs_rows_end(GsRows *rows);
  */
 extern GsClientStatus gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags);
 
-/* The same for the next row, if it is in the current page and has none of these flags.  Else NULL: no move. */
+/* The same for the next row, if it is in the current page and has none of these flags; else NULL. */
 static inline const char *
 gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 {
