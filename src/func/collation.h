@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * collation.h
- *	  Indexes after a change of a collation's order, as a new glibc or ICU
- *	  brings it.
+ *	  Indexes after a new glibc or ICU has changed a collation's order.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,17 +11,17 @@
 #include "postgres.h"
 
 /*
- * Are the keys of an index in the order that their operators and collations
- * have now?  Its functions run as the owner of its table.  *wrong, in the
- * current memory context: the first wrong place; NULL: there is none.  False:
- * there is no such index any more, or not yet.  An active snapshot is needed.
+ * Check whether the keys of an index are in the present order of their operators and
+ * collations.  The index's functions run as the owner of its table.  *wrong is set to the first wrong
+ * place, in the current memory context, or NULL.  False: the index was dropped, or is not
+ * ready.  Requires an active snapshot.
  */
 extern bool gs_index_check(Oid index, char **wrong);
 
 /*
- * Queries by SPI, which must be connected, under a search path that is safe:
- * the text may begin with GS_COLLATION_VERSIONS, $1 is whether collations
- * count whose recorded version is the actual one, and $2 is oids, an array; 0: NULL.
+ * Run a query by SPI, which must be connected, with a safe search path.  The text may begin with
+ * GS_COLLATION_VERSIONS.  $1 is all: collations count even if their recorded version is the actual one.  $2
+ * is the array oids; 0: NULL.
  */
 extern void gs_collation_query(const char *query, bool all, Datum oids);
 
@@ -90,7 +89,7 @@ enum
 	GS_COLUMN_RECORDED,
 	GS_COLUMN_ACTUAL,
 	GS_COLUMN_SIZE,
-	GS_COLUMN_VALID,			/* else no query uses it */
+	GS_COLUMN_VALID,			/* false: no query uses the index */
 	GS_COLUMN_COMPUTED			/* its condition or an expression was computed under the collation */
 };
 

@@ -2,36 +2,33 @@
  *
  * func_collation_check.c
  *	  The SQL function gpusort_collation_check(): which indexes depend on a
- *	  collation that has another version than recorded, and which of them are
- *	  in a wrong order?
+ *	  collation whose version differs from the recorded one, and which of these
+ *	  indexes are in a wrong order?
  *
- * An index depends on the collations of its key columns, and on those within
- * their types, if these are jsonb, composite types, ranges, or arrays or domains of them.
+ * An index depends on the collations of its key columns.  It also depends on collations within
+ * jsonb, composite types and ranges, and arrays or domains of these.
  * Operator classes that compare bytes, or store no text, do not depend on any.
  *
  * Is a btree in order?
  *
- * The leaf pages are read from left to right, and each key is compared with
- * the one before it, by the operator class's comparison under the index's
- * collation as it is now.  A page's high key is one of the keys: it comes after
- * the page's tuples and before those of the next page.  All keys of inner
- * pages are copies of leaves' high keys, so a tree whose leaves are in order so is
- * right in all levels.  (amcheck proves that they are copies; a change of order
- * cannot make them others.)  A high key may be truncated: a column that it
- * lacks, or the TID, is less than every value.
+ * The leaf pages are read from left to right.  Each key is compared with the one before it, by
+ * the operator class's comparison under the index's present collation.  A page's high key
+ * counts as a key after the page's tuples and before those of the next page.  Inner keys are
+ * copies of leaf high keys.  So if the leaves are in order, every level is.
+ * (amcheck proves that they are copies.  A change of order cannot change that.)  A
+ * high key may be truncated: a column that it lacks, or the TID, is less than every value.
  *
- * Others may write meanwhile.  Pages are copied under a share lock, and only one
- * is locked at a time.  What happens to pages that were read does not matter, but
- * for one thing: if the page before is deleted, new tuples of its range go to the
- * next page, where they are less than the high key that we remember.  So a
- * wrong order of two pages counts only if the left one still is in use after the
- * right one was read.  Tuples never move left otherwise.  Deleted pages keep their
- * right links, and are not used again as long as our snapshot is held.
+ * Other sessions may write meanwhile.  Pages are copied under a share lock, and only one is
+ * locked at a time.  Changes to pages that were read do not matter, with one exception.  If the
+ * page before is deleted, new tuples of its range go to the next page.  There they are less
+ * than the high key that we remember.  So a wrong order of two pages counts only if the left
+ * page is still in use after the right one was read.  Tuples never move left otherwise.
+ * Deleted pages keep their right links, and are not used again while our snapshot is held.
  *
  * The leaves of a large index are divided into spans, which begin at leaves that have a downlink.  Parallel
- * workers take them from the left.  A span ends with the first key of a later one: of the next, unless that
- * one's first page has been deleted meanwhile, so that no right link leads there.  Then both walk on to the
- * same pages.
+ * workers take the spans from the left.  A span ends with the first key of the next span.  If the next span's
+ * first page has been deleted meanwhile, no right link leads to it.  Then the span ends with a later one, and
+ * some pages are read twice.
  *
  * Tests: tap/index_collation_change, tap/index_collation_repair
  *
@@ -73,7 +70,7 @@
 #include "func/collation.h"
 #include "gpusort.h"
 
-/* Leaves of a span.  One in so many downlinks begins one. */
+/* Leaves of a span: a span begins at each downlink of this number. */
 #define SPAN_LEAVES 16
 
 #define KEY_SPANS 1
@@ -89,12 +86,12 @@ typedef struct Place
 typedef struct Walk
 {
 	Relation	index;
-	bool		shows_keys;		/* in descriptions */
+	bool		shows_keys;		/* descriptions show keys */
 	int			n_keys;
 	SortSupport keys;
 	bool		has_tids;		/* equal keys are in the order of their TIDs */
 	BufferAccessStrategy ring;
-	MemoryContext context;		/* of what comparisons leave behind, reset for each page */
+	MemoryContext context;		/* for memory of comparisons, reset for each page */
 	Place		last;			/* the key before; tuple NULL: none */
 } Walk;
 
@@ -103,8 +100,8 @@ typedef struct Spans
 {
 	Oid			index;
 	uint32		n;
-	pg_atomic_uint32 next;		/* to be taken */
-	pg_atomic_uint32 wrong;		/* the leftmost that is in a wrong order; n: none is */
+	pg_atomic_uint32 next;		/* the next span to be taken */
+	pg_atomic_uint32 wrong;		/* the leftmost span in a wrong order; n: none */
 	BlockNumber starts[FLEXIBLE_ARRAY_MEMBER];
 } Spans;
 
@@ -203,7 +200,7 @@ is_wrong(Walk *walk, IndexTuple left, IndexTuple right)
 	return ItemPointerCompare(left_tid, right_tid) > 0;
 }
 
-/* Has the page before left the tree since it was read? */
+/* Was a page deleted since it was read? */
 static bool
 is_gone(Walk *walk, BlockNumber block)
 {
@@ -232,7 +229,7 @@ describe(Walk *walk, const Place *place)
 					place->block);
 }
 
-/* The next key; the text of the error if it is wrong. */
+/* Take the next key.  Returns the text of the error if it is in a wrong order. */
 static char *
 step(Walk *walk, Place next)
 {
@@ -245,7 +242,7 @@ step(Walk *walk, Place next)
 	return NULL;
 }
 
-/* All keys of a page, or the first tuple's only. */
+/* Take all keys of a page, or only the first tuple's. */
 static char *
 walk_page(Walk *walk, BlockNumber block, Page page, bool only_first)
 {
@@ -261,7 +258,7 @@ walk_page(Walk *walk, BlockNumber block, Page page, bool only_first)
 	return error;
 }
 
-/* Does a span behind the i'th one begin with a block?  Only where the next one is late are all looked at. */
+/* Does a span behind the i'th one begin with this block?  Looks at all only if the next one is late. */
 static bool
 begins_later_span(const Spans *spans, uint32 i, BlockNumber block, uint32 n_walked)
 {
@@ -273,12 +270,12 @@ begins_later_span(const Spans *spans, uint32 i, BlockNumber block, uint32 n_walk
 	return false;
 }
 
-/* The leaves from a block on: of the i'th span, or without spans all of them.  NULL: they are in order. */
+/* Walk the leaves from a block on: of the i'th span or, without spans, all.  NULL: they are in order. */
 static char *
 walk_leaves(Walk *walk, BlockNumber block, const Spans *spans, uint32 i)
 {
 	PGAlignedBlock *page = palloc(sizeof(PGAlignedBlock));
-	PGAlignedBlock *spare = palloc(sizeof(PGAlignedBlock)); /* holds the key before */
+	PGAlignedBlock *spare = palloc(sizeof(PGAlignedBlock)); /* the page before, with walk->last */
 	bool		last = false;
 	bool		ended = false;
 	char	   *error = NULL;
@@ -296,7 +293,7 @@ walk_leaves(Walk *walk, BlockNumber block, const Spans *spans, uint32 i)
 			MemoryContext old = MemoryContextSwitchTo(walk->context);
 			PGAlignedBlock *read = page;
 
-			/* a page without tuples does not tell the later span's first key */
+			/* if the page has no tuples, the later span's first key is on a page behind it */
 			ended = last && PageGetMaxOffsetNumber((Page) page->data) >= P_FIRSTDATAKEY(opaque);
 			error = walk_page(walk, block, page->data, ended);
 			MemoryContextSwitchTo(old);
@@ -329,7 +326,7 @@ leftmost(Relation index, uint32 level)
 	return block;
 }
 
-/* Where spans begin, from the pages above the leaves. */
+/* Find the beginnings of spans, in the pages above the leaves. */
 static Spans *
 make_spans(Walk *walk)
 {
@@ -356,7 +353,7 @@ make_spans(Walk *walk)
 	return spans;
 }
 
-/* Take spans until all are taken, or one to the left is in a wrong order. */
+/* Take spans until all are taken, or a span to the left is in a wrong order. */
 static void
 walk_spans(Walk *walk, Spans *spans)
 {
@@ -384,7 +381,7 @@ gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
 	relation_close(index, AccessShareLock);
 }
 
-/* As many as PostgreSQL would take to scan the index; 0: workers may not compare it, or it is small. */
+/* As many workers as PostgreSQL would use to scan the index; 0: they may not compare keys, or it is small. */
 static int
 count_workers(Relation index)
 {
@@ -432,7 +429,7 @@ find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
 	return wrong;
 }
 
-/* NULL: it is in order. */
+/* Returns the first wrong place of an index; NULL: it is in order. */
 static char *
 find_wrong(Relation index, bool shows_keys)
 {
@@ -453,19 +450,19 @@ find_wrong(Relation index, bool shows_keys)
 		error = walk_leaves(&walk, spans->starts[wrong], spans, wrong);
 		if (error != NULL)
 			return error;
-		/* others have changed it since */
+		/* the index was changed meanwhile */
 	}
 	return walk_leaves(&walk, leftmost(index, 0), NULL, 0);
 }
 
 /*
- * As the table's owner, like REINDEX: the operator class's functions may be the owner's.  Parallel workers
- * take over user id, context and settings.  After an error the subtransaction's end restores them.
+ * Does the same as the table's owner, like REINDEX, because the operator class's functions may be the
+ * owner's.  Parallel workers take over user id, context and settings.  After an error the subtransaction's end
+ * restores them.
  */
 static char *
 find_wrong_as_owner(Relation table, Relation index)
 {
-	/* to the caller */
 	bool		shows_keys =
 		pg_class_aclcheck(RelationGetRelid(table), GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 		check_enable_rls(RelationGetRelid(table), InvalidOid, true) != RLS_ENABLED;
@@ -486,7 +483,7 @@ find_wrong_as_owner(Relation table, Relation index)
 bool
 gs_index_check(Oid oid, char **wrong)
 {
-	/* the table first, as others lock them */
+	/* lock the table first, as all commands do */
 	Oid			table_oid = IndexGetRelation(oid, true);
 	Relation	table = OidIsValid(table_oid) ? try_relation_open(table_oid, AccessShareLock) : NULL;
 	Relation	index;
@@ -498,8 +495,8 @@ gs_index_check(Oid oid, char **wrong)
 	index = try_relation_open(oid, AccessShareLock);
 
 	/*
-	 * One that is not ready is being built, or its build has failed.  A build writes pages around shared
-	 * buffers, which would keep the empty page that we may find in place of one.
+	 * An index that is not ready is being built, or its build has failed.  A build writes pages past shared
+	 * buffers.  If we read an empty page meanwhile, it would stay in a buffer.
 	 */
 	exists = index && index->rd_index->indrelid == table_oid && index->rd_index->indisready;
 	if (exists)
@@ -516,7 +513,7 @@ gs_index_check(Oid oid, char **wrong)
 	return exists;
 }
 
-/* The same, but errors except a cancel are caught: the first one's text.  NULL: it was looked at. */
+/* The same, but catches errors except a cancel, and returns the error's text.  NULL: no error. */
 static char *
 try_check(Oid index, bool *exists, char **wrong)
 {

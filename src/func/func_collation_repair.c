@@ -4,17 +4,15 @@
  *	  The SQL procedure gpusort_collation_repair(): find the indexes that a new
  *	  version of a collation has broken, rebuild them, and record the version.
  *
- * REINDEX INDEX CONCURRENTLY consists of several transactions, and runs in no
- * function.  So each index has a background worker, which connects as the
- * caller did, takes the caller's role, and looks at the index, or rebuilds it as a client would.  The
- * caller starts one worker after the other, waits, and reports.  CONCURRENTLY waits
- * for sessions that hold a lock or a snapshot.  So the caller holds none meanwhile.
+ * REINDEX INDEX CONCURRENTLY consists of several transactions, and cannot run in a function.  So a
+ * background worker handles each index.  It connects as the caller did, takes the caller's
+ * role, and checks the index, or rebuilds it as a client would.  The caller starts one worker
+ * after the other, waits, and reports.  CONCURRENTLY waits for sessions that hold a lock or a
+ * snapshot, so the caller holds none meanwhile.
  *
- * There is no state but the indexes themselves.  Whoever calls again goes on
- * where an earlier call has ended, for whatever reason: indexes that have been
- * rebuilt are in order.  A REINDEX CONCURRENTLY that was interrupted leaves an
- * invalid index.  No query uses it, so it does not matter here, and whether to
- * drop it is the user's to say.
+ * Only the indexes themselves have a state.  A call goes on where an earlier call has ended, because rebuilt
+ * indexes are in order.  A REINDEX CONCURRENTLY that was interrupted leaves an invalid index.  No query uses
+ * it, so it does not matter here.  The user may drop it.
  *
  * Tests: tap/index_collation_change, tap/index_collation_repair
  *
@@ -55,11 +53,11 @@ extern PGDLLEXPORT void gpusort_collation_worker(Datum main_arg);
 
 typedef enum RepairResult
 {
-	REPAIR_NONE,				/* the worker has not come to an end */
-	REPAIR_RIGHT,				/* in order, or gone */
+	REPAIR_NONE,				/* the worker did not finish */
+	REPAIR_RIGHT,				/* in order, or dropped */
 	REPAIR_BROKEN,
 	REPAIR_DONE,				/* rebuilt */
-	REPAIR_FAILED				/* to check, or to rebuild */
+	REPAIR_FAILED				/* checking or rebuilding has failed */
 } RepairResult;
 
 /* The caller's settings that workers take over. */
@@ -74,17 +72,17 @@ typedef struct RepairJob
 	/* written by the caller */
 	Oid			database;
 	Oid			login;			/* the role that has connected */
-	char		role[NAMEDATALEN];	/* the one that it acts as; it may have no right to connect */
+	char		role[NAMEDATALEN];	/* the role in effect, which may have no right to connect */
 	Oid			index;
-	LOCKTAG		lock;			/* Repair's */
-	bool		rebuild;		/* else: check */
+	LOCKTAG		lock;			/* Repair.lock */
+	bool		rebuild;		/* false: check */
 	bool		concurrently;
 	char		settings[lengthof(settings)][32];
 
 	/* by the worker */
 	RepairResult result;
 	int			sqlstate;		/* of the error, or 0 */
-	double		ms;				/* what rebuilding took */
+	double		ms;				/* time of rebuilding */
 	char		detail[4096];	/* where it is broken, or the error */
 } RepairJob;
 
@@ -101,7 +99,7 @@ typedef struct Repair
 {
 	bool		concurrently;
 	bool		dry_run;
-	LOCKTAG		lock;			/* two at a time would wait for each other */
+	LOCKTAG		lock;			/* taken because two calls at a time would wait for each other */
 	dsm_segment *segment;
 	RepairJob  *job;
 	BackgroundWorkerHandle *worker; /* NULL: none is at work */
@@ -109,7 +107,7 @@ typedef struct Repair
 	RepairTask *tasks;
 } Repair;
 
-/* As in a command; NULL: there is none any more. */
+/* The index's name for a command; NULL: it was dropped. */
 static char *
 index_name(Oid index)
 {
@@ -252,10 +250,10 @@ gpusort_collation_worker(Datum main_arg)
  */
 
 /*
- * Between transactions, too: so the lock is the session's.  Nobody may wait for it, as
- * CONCURRENTLY would wait for that session.  So it is one that no other command takes, not even
- * pg_advisory_lock(), whose last number is 1 or 2.  A worker that rebuilds holds it as well.  If the caller
- * is cancelled, the worker ends a little later.  Until then its locks would disturb the next call.
+ * The lock is a session's, because it must last over several transactions.  Nobody may wait for it, because
+ * CONCURRENTLY would wait for that session.  So no other command takes it, not even pg_advisory_lock(), whose
+ * last number is 1 or 2.  A worker that rebuilds holds it as well.  If the caller is cancelled, the worker ends
+ * a little later, and until then the worker's locks would disturb the next call.
  */
 static void
 lock(Repair *repair)
@@ -270,7 +268,7 @@ lock(Repair *repair)
 	LockRelease(&repair->lock, AccessExclusiveLock, true);
 }
 
-/* In the end, and when the caller is cancelled, or ends. */
+/* Called at the end, and if the caller is cancelled or its process ends. */
 static void
 clean_up(int code, Datum arg)
 {
@@ -374,7 +372,7 @@ run_tasks(Repair *repair, bool rebuild)
 	}
 }
 
-/* The valid indexes that depend on a collation of another version than recorded. */
+/* List the valid indexes that depend on a collation whose version differs from the recorded one. */
 static void
 list_tasks(Repair *repair)
 {
@@ -411,7 +409,7 @@ list_tasks(Repair *repair)
 	}
 }
 
-/* Nothing is broken: say that it was looked for. */
+/* Nothing is broken: report how many indexes were checked. */
 static void
 report_nothing_broken(const Repair *repair)
 {

@@ -3,9 +3,9 @@
  * func_sort_array.c
  *	  The SQL function gpu_sort_array().
  *
- * Called like any function, as here, it sorts in the process that calls it,
- * also where gpusort is not preloaded.  Calls for many rows are taken out of
- * their expressions by the planner, and never come here (nodes/gpuarrays_plan.c).
+ * Here it is called like any function, and sorts in the calling process, also if
+ * gpusort is not preloaded.  The planner takes calls for many rows out of their expressions,
+ * so these never come here (nodes/arrays/gpuarrays_plan.c).
  *
  * Tests: regress/arrays
  *
@@ -20,7 +20,7 @@
 
 PG_FUNCTION_INFO_V1(gpusort_sort_array);
 
-/* What a call in an expression keeps from row to row. */
+/* The state of a call in an expression, kept from row to row. */
 typedef struct SortArrayState
 {
 	MemoryContext context;		/* of the sorters */

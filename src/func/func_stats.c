@@ -42,8 +42,8 @@ require_preloaded(void)
 }
 
 /*
- * The columns that an extension script declares must be those that this library
- * returns: values of other types would be read as what they are not.
+ * An extension script of another version may declare other columns than this library returns.  That is an
+ * error, because values would be read as the wrong types.
  */
 static void
 require_columns(TupleDesc tupdesc, const Oid *types, int n)
@@ -88,7 +88,7 @@ device_state(const GsShared *shared, const GsSharedDevice *device)
 	return device->ready ? "ready" : "lost";
 }
 
-/* A row for each device; one without a number where none has been found yet. */
+/* A row for each device; one row without a number if none was found yet. */
 Datum
 gpusort_devices(PG_FUNCTION_ARGS)
 {
@@ -107,7 +107,7 @@ gpusort_devices(PG_FUNCTION_ARGS)
 			sorts[gs_sessions[i].device]++;
 	gs_unlock();
 
-	/* there is no other that a sort could go to */
+	/* sorts without a device yet can only go to this one */
 	if (copy.n_devices <= 1)
 		sorts[0] = copy.n_open;
 	for (int i = 0; i < Max(copy.n_devices, 1); i++)
@@ -260,7 +260,7 @@ gpusort_stats_reset(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* As in pg_stat_activity: everybody sees whose session it is, but not everybody what it does. */
+/* As in pg_stat_activity, everybody sees whose session it is, but only some roles see what it does. */
 static bool
 may_see(const GsSession *session, Oid user)
 {
