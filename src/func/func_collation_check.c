@@ -457,8 +457,8 @@ find_wrong(Relation index, bool shows_keys)
 
 /*
  * Does the same as the table's owner, like REINDEX, because the operator class's functions may be the
- * owner's.  Parallel workers take over user id, context and settings.  After an error the subtransaction's end
- * restores them.
+ * owner's.  Parallel workers take over user id, context and settings.  After an error the subtransaction's
+ * end restores them.
  */
 static char *
 find_wrong_as_owner(Relation table, Relation index)

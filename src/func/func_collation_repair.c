@@ -252,8 +252,8 @@ gpusort_collation_worker(Datum main_arg)
 /*
  * The lock is a session's, because it must last over several transactions.  Nobody may wait for it, because
  * CONCURRENTLY would wait for that session.  So no other command takes it, not even pg_advisory_lock(), whose
- * last number is 1 or 2.  A worker that rebuilds holds it as well.  If the caller is cancelled, the worker ends
- * a little later, and until then the worker's locks would disturb the next call.
+ * last number is 1 or 2.  A worker that rebuilds holds it as well.  If the caller is cancelled, the worker
+ * ends a little later, and until then the worker's locks would disturb the next call.
  */
 static void
 lock(Repair *repair)
