@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpunode.c
- *	  What gpusort's plan nodes have in common (gpunode.h).
+ *	  The common parts of gpusort's plan nodes (gpunode.h).
  *
  * Tests: regress/explain_verbose, regress/custom_scans, regress/arrays_ahead
  *
@@ -307,10 +307,9 @@ gs_explain_computed(const char *name, CustomScanState *node, List *ancestors, Ex
 }
 
 /*
- * How many rows the executor was asked for.  ExecutorRun() does not tell the nodes.  So its hook keeps what
- * it was called with, for as long as the call takes.  Calls nest if functions run queries.  Outside of
- * ExecutorRun(), for example while ExecutorFinish() completes a WITH query, rows are assumed to be asked
- * for one by one.
+ * How many rows the executor was asked for.  ExecutorRun() does not tell the nodes.  So its hook keeps the
+ * arguments during the call.  Calls nest if functions run queries.  Outside of ExecutorRun(), for example
+ * while ExecutorFinish() completes a WITH query, nodes assume that rows are requested one by one.
  */
 typedef struct Run
 {

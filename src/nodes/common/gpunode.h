@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * gpunode.h
- *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
- *	  GpuGroup, GpuChoice and GpuArraySort have in common.
+ *	  The common parts of the plan nodes GpuSort, GpuSortFeed, GpuWindow,
+ *	  GpuPercentile, GpuGroup, GpuChoice and GpuArraySort.
  *
- * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
- * the child in every respect: references, parameters, rescans, instrumentation,
- * EXPLAIN.  GpuChoice has a second child, in righttree.
+ * Each is a CustomScan with its child in lefttree.  There PostgreSQL takes care of the child's
+ * references, parameters, rescans, instrumentation and EXPLAIN.  GpuChoice has a second child, in
+ * righttree.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,10 +25,10 @@ typedef struct GsNode
 {
 	CustomScanMethods scan;		/* first: CustomScan.methods points to it */
 	CustomExecMethods exec;
-	Size		state_bytes;	/* of its state, which a CustomScanState begins */
+	Size		state_bytes;	/* size of its state, which begins with a CustomScanState */
 } GsNode;
 
-/* Its name, its state, and the functions that each kind has under these names, for an initializer. */
+/* Initializes a GsNode: name, type of the state, and the functions that each kind of node has. */
 #define GS_NODE(name, state) \
 	.scan = {.CustomName = name, .CreateCustomScanState = gs_node_create_state}, \
 	.exec.CustomName = name, \
@@ -39,33 +39,30 @@ typedef struct GsNode
 	.exec.ExplainCustomScan = explain, \
 	.state_bytes = sizeof(state)
 
-/*
- * EXPLAIN's field Device.  devices: with bit i where device i was used; 0 where there is
- * one only, or none was.
- */
+/* EXPLAIN's field Device.  devices: bit i means that device i was used; 0: no device, or the only one. */
 extern void gs_explain_device(const char *name, uint32 devices, struct ExplainState *es);
 
-/* Does EXPLAIN show more than a few lines?  By VERBOSE or GPUSORT, and to programs. */
+/* Does EXPLAIN show all details?  It does with VERBOSE or GPUSORT, and in formats for programs. */
 extern bool gs_explain_details(struct ExplainState *es);
 
-/* custom_private; an error if it has not so many members. */
+/* custom_private; an error if it does not have n members. */
 extern List *gs_node_private(const CustomScan *plan, int n);
 
-/* Columns of a child's output that a node compares, as a member of custom_private, a list of four lists. */
+/* Write the columns that a node compares into a list of four lists, for custom_private; and read them. */
 extern List *gs_columns_write(const GsColumns *columns);
 extern GsColumns gs_columns_read(const List *item);
 
-/* May the user execute the functions that compare them?  Else an error, as from PostgreSQL's node. */
+/* An error, as from PostgreSQL's node, if the user may not execute the functions that compare the columns. */
 extern void gs_columns_check(const GsColumns *columns);
 
 /* The columns by which a Unique, a Group or an Agg makes groups. */
 extern GsColumns gs_columns_of_groups(const Plan *plan);
 
-/* EXPLAIN's field of this name: the columns. */
+/* Print the columns as EXPLAIN's field of this name. */
 extern void gs_explain_columns(const char *name, struct CustomScanState *node, List *ancestors,
 							   const GsColumns *columns, struct ExplainState *es);
 
-/* The same: the columns of its scan tuple that the node computes. */
+/* The same for the columns of its scan tuple that the node computes. */
 extern void gs_explain_computed(const char *name, struct CustomScanState *node, List *ancestors,
 								struct ExplainState *es);
 
@@ -73,15 +70,15 @@ extern void gs_explain_computed(const char *name, struct CustomScanState *node, 
 typedef struct GsScanColumns
 {
 	int			n;
-	AttrNumber *attnos;			/* the child's column that it is; 0: the node computes it */
-	AttrNumber	last;			/* of the child's; 0: there is none */
+	AttrNumber *attnos;			/* the child's column for each; 0: the node computes it */
+	AttrNumber	last;			/* the last column of the child that is used; 0: none */
 } GsScanColumns;
 
 extern void gs_scan_columns_read(GsScanColumns *columns, const CustomScan *plan);
 
 /*
- * The child's part of a scan tuple, from a row, which may be NULL if there is no such column.  The other
- * columns are NULL.
+ * Set a scan tuple's columns of the child from a row, and the other columns to NULL.  row may be NULL if no
+ * column of the child is used.
  */
 static inline void
 gs_scan_columns_set(const GsScanColumns *columns, TupleTableSlot *row, TupleTableSlot *scan)
@@ -101,58 +98,54 @@ gs_scan_columns_set(const GsScanColumns *columns, TupleTableSlot *row, TupleTabl
 extern Node *gs_node_create_state(CustomScan *plan);
 
 /*
- * While it begins: set the typmods of columns of type record in the description of its scan tuple, as far
- * as the plan tells what they hold.
+ * When a node begins: set the typmods of columns of type record in its scan tuple's description, as far as
+ * the plan shows the types of their fields.
  */
 extern void gs_node_type_records(CustomScanState *node);
 
-/* Let the nodes know what the executor was asked for. */
+/* Install the hook that tells nodes how many rows the executor was asked for. */
 extern void gs_executor_run_init(void);
 
 /*
- * Is the query being run to its end, by what is running now?  Not where a
- * cursor fetches some rows, a PL/pgSQL loop, a SQL function that returns row by
- * row, and the like.
+ * Does the present call of the executor run the query to its end?  It does not if a cursor fetches some
+ * rows, in a PL/pgSQL loop, in a SQL function that returns row by row, and the like.
  */
 extern bool gs_executor_runs_to_end(const EState *estate);
 
 /*
- * And will it end then?  Not where a cursor fetches all rows; PostgreSQL 18 and later do not
- * tell that one apart.
+ * Does it also end the query?  It does not if a cursor fetches all rows.  PostgreSQL 18 and later do not tell
+ * that case apart.
  */
 extern bool gs_executor_runs_once(const EState *estate);
 
-/* Is a plan node of this kind?  Inline, because it is asked of all nodes of every plan. */
+/* Is a plan node of this kind?  Inline, because it is called for all nodes of every plan. */
 static inline bool
 gs_node_is(const Plan *plan, const GsNode *node)
 {
 	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &node->scan;
 }
 
-/*
- * A node for a finished plan, with the costs, parameters and number of another
- * one, and no memory in common with it.
- */
+/* Make a node for a finished plan.  Costs, parameters and number are copied from like. */
 extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlist,
 								List *scan_tlist, Plan *child, List *private);
 
-/* A target list that returns a scan tuple of tlist's columns as it is, and such a one of the child's. */
+/* A target list that returns tlist's columns from the scan tuple; and one that returns the child's. */
 extern List *gs_node_index_tlist(List *tlist);
 extern List *gs_node_outer_tlist(List *tlist);
 
 /* A target list with another column; the list is changed. */
 extern List *gs_node_add_column(List *tlist, Expr *expr);
 
-/* When the child is finished: a node returns the child's first columns, as many as it has. */
+/* After the child is finished: make a node's columns the first ones of the child. */
 extern void gs_node_finish_columns(CustomScan *plan);
 
-/* Expressions in which what a target list computes is a column of that: a Var with this varno. */
+/* Replace expressions that a target list computes by Vars of that target list, with this varno. */
 extern List *gs_node_use_columns(List *exprs, List *tlist, int varno);
 
 /*
- * The expressions of a finished plan as those of a node in its place, whose scan tuple has the columns
- * that they name: those of the child, and calls (PVC_INCLUDE_AGGREGATES, PVC_INCLUDE_WINDOWFUNCS).  What is
- * not among its columns yet is added to them.
+ * Rewrite expressions of a finished plan for a node in its place.  They then refer to the node's scan tuple,
+ * which has the child's columns that they use, and calls (PVC_INCLUDE_AGGREGATES, PVC_INCLUDE_WINDOWFUNCS).
+ * Missing columns are added to it.
  */
 extern List *gs_node_use_scan_tuple(List *exprs, int calls, List **scan_tlist);
 

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort.h
- *	  The node GpuSort, which stands where a Sort would: what its plan says.
+ *	  The plan of the node GpuSort, which takes the place of a Sort.
  *
- * Its child is either any plan, or Gather over GpuSortFeed over a partial plan:
- * then the feed nodes hand the rows to the device, in the workers and the
- * leader, and return only those rows that they could not hand over.
+ * Its child is either any plan, or Gather over GpuSortFeed over a partial plan.  In the second
+ * case the feed nodes hand the rows to the device, in the workers and the leader, and return
+ * only rows that they could not hand over.
  *
  * A GpuSort is planned as a path
  *
@@ -51,25 +51,24 @@
 extern const GsNode gs_sort_node;
 extern const GsNode gs_feed_node;
 
-/* Inline, because it is asked of all nodes of every plan. */
+/* Inline, because it is called for all nodes of every plan. */
 static inline bool
 gs_is_sort_or_feed(const Plan *plan)
 {
 	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
 }
 
-/* The GpuSortFeed below a GpuSort; NULL: it feeds itself. */
+/* The GpuSortFeed below a GpuSort; NULL: there is none. */
 extern CustomScan *gs_plan_feed(const CustomScan *sort);
 
 /*
- * custom_private is a list of lists, so that plans can be copied and sent to
- * workers; the enum names its members.  custom_exprs is empty, or has the number of rows and the
- * offset of a Limit above, NULL constants where it has none: what GS_PLAN_BOUND would be is known
- * when execution starts.
+ * custom_private is a list of lists, so that plans can be copied and sent to workers.  The enum names its
+ * members.  custom_exprs is empty, or has the count and the offset of a Limit above, as NULL constants if
+ * they are missing.  Then the bound is computed when execution starts.
  */
 typedef enum GsPlanItem
 {
-	GS_PLAN_COLUMNS,			/* GsColumns that it sorts by, of the child's output */
+	GS_PLAN_COLUMNS,			/* GsColumns of the child's output, to sort by */
 	GS_PLAN_SETTINGS,			/* IntList: GsPlanSetting */
 	GS_PLAN_Count
 } GsPlanItem;
@@ -83,35 +82,31 @@ typedef enum GsPlanSetting
 	GS_PLAN_GROUP_COLS,			/* GsSortKeep.group_cols, */
 	GS_PLAN_GROUP_FIRST,		/* group_first, */
 	GS_PLAN_GROUP_TIES,			/* group_ties */
-	GS_PLAN_FEW_GROUPS,			/* it declines few groups (gpuchoice.h), and so many rows are expected; 0: it
-								 * does not */
+	GS_PLAN_FEW_GROUPS,			/* rows expected, if it declines few groups (gpuchoice.h); else 0 */
 	GS_PLAN_SETTING_Count
 } GsPlanSetting;
 
 #define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
-#define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
+#define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the same rows then */
 
 /*
- * custom_private for a node in the place of a Sort, with those of the flags that its child allows; the
- * columns (palloc'd); and where it has a setting.
+ * Write custom_private for a node in the place of a Sort, with the given flags that its child allows; read
+ * its columns (palloc'd); and find the place of a setting.
  */
 extern List *gs_plan_write(const Sort *sort, int flags);
 extern GsColumns gs_plan_read(const CustomScan *plan);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
 /*
- * The number of the key that a column of a finished GpuSort's output is, with this equality and
- * collation; -1: it is none.  A Unique above returns the same columns.
+ * Find the key for a column of a finished GpuSort's output, with this equality and collation.  -1: the column
+ * is no key.  A Unique above returns the same columns.
  */
 extern int	gs_plan_find_key(const CustomScan *plan, AttrNumber attno, Oid equality, Oid collation);
 
-/* The same for the column by which an aggregate above, with these arguments, sorts or drops equal rows. */
+/* The same for a column that an aggregate above uses in its DISTINCT or ORDER BY; args: its arguments. */
 extern int	gs_plan_find_argument(const CustomScan *plan, SortGroupClause *clause, List *args);
 
-/*
- * The same for several columns, adding their keys' numbers to a set.  False: one of them is no key.
- * all: the set has all keys.
- */
+/* The same for several columns; adds their keys to a set.  False: one is no key.  all: found all keys. */
 extern bool gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **found,
 							  bool *all);
 
@@ -124,31 +119,31 @@ typedef struct GsAggInput
 	Bitmapset  *grouped;		/* the sort's keys in which rows of a group are equal */
 } GsAggInput;
 
-/* False: it is no Agg of one phase whose groups are sorted or all rows, or gets its rows from no GpuSort. */
+/* False: the Agg has two phases or hashes, or its rows do not come from a GpuSort. */
 extern bool gs_agg_read_input(GsAggInput *input, const Agg *agg);
 
 /* Are rows of a group sorted by these SortGroupClauses over an aggregate's args? */
 extern bool gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args);
 
-/* Does it return columns only, so that nobody notices what is not computed for some rows? */
+/* Does it return only columns?  Then no side effect is missed if some rows are dropped. */
 extern bool gs_plan_returns_columns(const CustomScan *plan);
 
 /* The rows that a plan needs of its sort. */
 extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
 
 /*
- * The order of a GpuSort's rows does not matter, only which of them are equal: sort texts by their
- * bytes; and, if it is wanted, NULLs first.  The collations must be deterministic.
+ * Only the equality of a GpuSort's rows matters, not their order: sort texts by their bytes and, if
+ * nulls_first, NULLs first.  The collations must be deterministic.
  */
 extern void gs_plan_forget_order(CustomScan *plan, bool nulls_first);
 
 /*
- * Before the feed nodes run, the leader's is told where to feed: to a sort's
- * session, or nowhere (NULL), which makes all feed nodes pass rows on.
+ * Before the feed nodes run, tell the leader's feed node the sort to feed.  NULL: all feed nodes return
+ * their rows.
  */
 extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
 
-/* Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode; false: it does. */
+/* Enter parallel mode, so that Gather launches workers.  False: ExecutePlan() has entered it already. */
 extern bool gs_gather_enter_parallel_mode(PlanState *gather);
 extern void gs_gather_leave_parallel_mode(PlanState *gather);
 
