@@ -3,14 +3,12 @@
  * gpusort_exec.c
  *	  The executor node GpuSort: like Sort, but with gpusort's sort.
  *
- * Input comes from one of two shapes (gpusort.h).  Without feed
- * nodes, this process puts every tuple into the sort.  With them, the session
- * is opened here before Gather launches the workers, the feed nodes hand the
- * rows to the device, and what arrives here is only what they could not hand
- * over.
+ * Without feed nodes (gpusort.h), this process puts every tuple into the sort.  With feed
+ * nodes, the session is opened here before Gather launches the workers.  The feed nodes hand
+ * rows to the device, and only rows that they could not hand over arrive here.
  *
- * When the device is lost and the child may run again, it is rescanned, with
- * the feed nodes told to pass all rows on, and the rows are sorted here.
+ * When the device is lost and the child may run again, it is rescanned.  The feed nodes then
+ * return all rows, and the rows are sorted here.
  *
  * Below a GpuChoice the sort may decline its input.  Then the child is stopped, no row is returned,
  * and the GpuChoice goes on with its other plan.
@@ -29,7 +27,7 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 
-/* What a row takes in a chunk beside its values and a key as long as these. */
+/* Bytes of a row in a chunk, beside its values and a key that is as long. */
 #define GS_ROW_BYTES	48.0
 
 typedef struct GpuSortState
@@ -38,17 +36,17 @@ typedef struct GpuSortState
 	GsColumns	keys;
 	bool		random_access;
 	GsSortKeep	keep;			/* rows that are needed */
-	double		group_rows;		/* few groups among so many rows are declined; 0: they are not */
+	double		group_rows;		/* rows expected, if it declines few groups; else 0 */
 	bool		declined;
-	ExprState  *limit;			/* of the Limit above, that keep.limit is made of; NULL: ... */
-	ExprState  *offset;			/* ... it is known */
-	TupleDesc	tupdesc;		/* of the child's tuples, and of ours */
-	PlanState  *gather;			/* above the feed nodes; NULL: none */
+	ExprState  *limit;			/* count of the Limit above, for keep.limit; NULL: keep.limit is known */
+	ExprState  *offset;			/* its offset; NULL with limit */
+	TupleDesc	tupdesc;		/* describes the child's tuples, and ours */
+	PlanState  *gather;			/* the Gather above the feed nodes; NULL: none */
 	PlanState  *feed;			/* the leader's feed node; NULL: none */
 	GsSort	   *sort;			/* NULL: not begun */
 	MemoryContext sort_parent;
 	bool		done;			/* sorted; rows can be fetched */
-	bool		exhausted;		/* they were, up to the last one, and are gone */
+	bool		exhausted;		/* all rows were returned, and the sort has ended */
 
 	GsSortReport report;		/* of the last sort */
 	bool		reported;
@@ -93,8 +91,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 }
 
 /*
- * How many rows a Limit whose numbers are known now will ask for; 0: any number.  It has looked
- * at them before it asked for the first row, so they are good.
+ * How many rows the Limit above will ask for, by its count and offset; 0: any number.  The Limit has computed
+ * both before it asked for the first row, so they will not change.
  */
 static uint64
 read_limit(GpuSortState *state)
@@ -136,8 +134,8 @@ note_report(GpuSortState *state)
 }
 
 /*
- * Where an order is wrong, this names the path to look at.  Without numbers: the rows may be those of a
- * function that runs with the rights of another role.
+ * Log how a sort was done, to help find the cause of a wrong order.  It logs no numbers of rows, because the
+ * rows may belong to a function that runs with the rights of another role.
  */
 static void
 log_sort(const GsSortReport *report)
@@ -239,8 +237,8 @@ sort_again(GpuSortState *state)
 }
 
 /*
- * How many processes will fill chunks: not more than there are chunks to fill, by
- * estimate.  Where rows are dropped the plan's estimate is not of those that come in.
+ * How many processes will fill chunks, by estimate: no more than there are chunks to fill.  If rows are
+ * dropped, the plan's estimate is of the rows that are left, and cannot be used.
  */
 static int
 count_feeders(const GpuSortState *state)
@@ -254,7 +252,7 @@ count_feeders(const GpuSortState *state)
 	return Min(bytes / GS_CHUNK_BYTES, feeders);
 }
 
-/* Another plan is to be executed: stop the child, and leave nothing behind. */
+/* The other plan will be executed: stop the child, and end the sort. */
 static void
 decline(GpuSortState *state)
 {
@@ -309,8 +307,8 @@ gs_sort_node_release(PlanState *node)
 }
 
 /*
- * The last row was returned.  If nobody can ask for rows again, give their memory back now: there
- * may be many sorts in a plan, one after the other.
+ * The last row was returned.  If no row can be requested again, free their memory now, because a plan may
+ * have many sorts, one after the other.
  */
 static TupleTableSlot *
 return_end(GpuSortState *state)

@@ -3,26 +3,25 @@
  * gpusort_keep.c
  *	  Rows of a GpuSort that the plan above does not need.
  *
- * Of rows that are equal in all sort columns the first one is enough
+ * Some nodes need only the first of rows that are equal in all sort columns:
  *
- *	  - below a Unique, or a Group (GROUP BY without aggregates), by some or all of
- *		these columns: it returns the first row of each of its groups
- *	  - below an Agg by some or all of these columns, all of whose aggregates have
- *		a DISTINCT by some or all of them
+ *	  - a Unique, or a Group (GROUP BY without aggregates), by some or all of these
+ *		columns: it returns the first row of each of its groups
+ *	  - an Agg by some or all of these columns, if all its aggregates have a DISTINCT
+ *		by some or all of them
  *
- * If these are the first sort columns, one row is enough of those that are equal in them.
+ * If the node's columns are the first sort columns, it needs only one of the rows that are equal in them.
  *
- * Of rows that are equal in the first sort columns the first few are enough below the
- * topmost WindowAgg with a partition by these, whose run condition is row_number() <= n; or
- * rank() <= n, together with the peers of the last one.  Without a partition all rows are one
- * group.  Its other functions must need no row but those that went by.
+ * The topmost WindowAgg with a partition by the first sort columns needs only the first n rows of each
+ * partition if its run condition is row_number() <= n.  With rank() <= n it also needs the peers of the
+ * last one.  Without a partition all rows are one group.  Its other functions must not need later rows.
  *
  * The node above still compares rows, because GpuSort drops only rows whose keys tell that they are equal.
- * GpuSort has to keep every row that is needed.  It does if its equality, operator and collation, column by
- * column, is that of the node above.
+ * GpuSort must not drop a needed row.  That holds if it compares each column with the operator and collation
+ * of its parent.
  *
- * A Limit's bound reaches a sort as in PostgreSQL (gs_plan_bound_below()), and
- * here through a Unique, each of whose groups is one row of the sort then.
+ * A Limit's bound reaches a sort as in PostgreSQL (gs_plan_bound_below()).  It also goes through a
+ * Unique, if each of its groups is one row of the sort.
  *
  * Tests: regress/fewer_rows, regress/group_rows
  *

@@ -3,13 +3,13 @@
  * gpusort_path.h
  *	  Offering the planner paths that sort by GpuSort.
  *
- * Wherever sorted rows are of use up to two paths are made (gs_offer()):
+ * Where sorted rows are useful, up to two paths are made (gs_offer()):
  *
- *		[what wants the order ->] GpuSort -> cheapest path
- *		[what wants the order ->] GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
+ *		[node that needs the order ->] GpuSort -> cheapest path
+ *		[node that needs the order ->] GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
  *
- * In the second one the rows reach the device from all processes at once and
- * none goes through Gather, whose part is to launch and join the workers.
+ * In the second path all processes hand rows to the device.  The Gather only launches workers, and waits for
+ * them; rows do not go through it.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,23 +28,23 @@ extern const CustomPathMethods gs_feed_path_methods;
 
 typedef struct GsOffer GsOffer;
 
-/* One place where sorted rows are of use.  Structs that begin with it add what a kind needs. */
+/* A place where sorted rows are useful.  Structs for kinds of places begin with it. */
 struct GsOffer
 {
-	RelOptInfo *rel;			/* that the paths are for */
+	RelOptInfo *rel;			/* gets the paths */
 	List	   *pathkeys;		/* the order */
-	Path	   *serial;			/* whose rows are sorted; NULL: no such path is wanted */
-	Path	   *partial;		/* the same in workers, to be fed; NULL: none */
-	double		rows;			/* that are sorted, */
-	double		rows_back;		/* and that GpuSort returns of them */
-	double		groups;			/* that what is above makes of these, */
-	List	   *having;			/* and their condition */
-	Cost		settling;		/* of what the keys do not tell; found by gs_offer_complete() */
-	bool		in_order_too;	/* offer it also if the serial path is in order: what is above would
-								 * sort once more */
+	Path	   *serial;			/* input of the first path; NULL: make no such path */
+	Path	   *partial;		/* input of the second path, in workers; NULL: make no such path */
+	double		rows;			/* rows to be sorted */
+	double		rows_back;		/* rows that GpuSort returns */
+	double		groups;			/* groups of these rows in the node above */
+	List	   *having;			/* the condition of these groups */
+	Cost		settling;		/* cost of settling, found by gs_offer_complete() */
+	bool		in_order_too;	/* offer it also if the serial path is in order, because the node above
+								 * would sort once more */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
 
-	/* What wants the order, over a GpuSort; NULL: it cannot be made.  Not set: nothing is above it. */
+	/* Make the path that needs the order, over a GpuSort; NULL: not possible.  Not set: no path is above. */
 	Path	   *(*above) (PlannerInfo *root, const GsOffer *offer, Path *sorted);
 
 	/* Add the paths to rel's. */
@@ -52,8 +52,8 @@ struct GsOffer
 };
 
 /*
- * Ask this first, because it is cheap: could sorting these rows for the relation pay off?
- * forced: gpusort.force counts here, and is on.  Inline, because it is asked of each pair of tables.
+ * A cheap test to be called first: could sorting these rows for the relation pay off?  forced: gpusort.force
+ * is on, and counts here.  Inline, because it is called for each pair of tables.
  */
 static inline bool
 gs_offer_may_pay(const RelOptInfo *rel, const Path *input, bool forced)
@@ -62,28 +62,28 @@ gs_offer_may_pay(const RelOptInfo *rel, const Path *input, bool forced)
 		input->param_info == NULL && rel->pathlist != NIL && !IS_OTHER_REL(rel);
 }
 
-/* The rows to be sorted are those of input_rel, with a column for each of offer->pathkeys; all come back. */
+/* Let the offer sort input_rel's rows, with a column for each of offer->pathkeys, and return all rows. */
 extern void gs_offer_set_input(PlannerInfo *root, GsOffer *offer, RelOptInfo *input_rel);
 
-/* Make the paths, where gpusort can sort so, and add them. */
+/* Make the paths, if gpusort can sort in this order, and add them. */
 extern void gs_offer(PlannerInfo *root, GsOffer *offer);
 
-/* The GpuSorts alone, one or two.  That gpusort can sort so is known. */
+/* Only the GpuSort paths, one or two.  The caller knows that gpusort can sort in this order. */
 extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 
 /*
- * The order by these clauses over an aggregate's args as pathkeys, behind those of GROUP BY.  NIL: there is
- * nothing to sort by, or a column has no pathkey of its own, because the query makes it equal to another
- * one or to a constant.  In the finished plan that could not be seen (gpusort_keys.c).
+ * Pathkeys of GROUP BY, followed by those of these clauses over an aggregate's args.  NIL: there is nothing
+ * to sort by, or a column has no pathkey of its own, because the query makes it equal to another column or to
+ * a constant.  gpusort_keys.c could not see that in the finished plan.
  */
 extern List *gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args);
 
-/* A path that wants an order: an Agg in one phase over sorted rows, by the query's GROUP BY. */
+/* For GsOffer.above: an Agg in one phase over sorted rows, by the query's GROUP BY. */
 extern Path *gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted);
 
 /*
- * Complete an offer: if keys do not hold all of its pathkeys, settling costs something, and all rows come
- * back.  False: gpusort cannot sort so.
+ * Complete an offer.  If keys do not hold all pathkeys, settling has a cost, and all rows come back.  False:
+ * gpusort cannot sort in this order.
  */
 extern bool gs_offer_complete(PlannerInfo *root, GsOffer *offer);
 
@@ -91,64 +91,57 @@ extern bool gs_offer_complete(PlannerInfo *root, GsOffer *offer);
 extern bool gs_sort_may_rerun(const Query *parse);
 
 /*
- * gpusort_rivals.c: what PostgreSQL's own paths for groups and DISTINCT cost, beyond what it charges
+ * gpusort_rivals.c: the real costs of PostgreSQL's own paths for groups and DISTINCT
  */
 
-/*
- * Add paths that sort, beside others that hash; take away those of the others that cost more
- * by all that PostgreSQL does not count.
- */
+/* Add paths that sort, and remove hashing paths whose real cost, beyond PostgreSQL's, is higher. */
 extern void gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
 
 /* Sorted rows for groups, or DISTINCT. */
 typedef struct GsGroupOffer
 {
 	GsOffer		offer;
-	List	   *exprs;			/* that make groups */
+	List	   *exprs;			/* the grouping expressions */
 	List	   *wanted;			/* the order that the query's next step needs */
 
 	/*
-	 * For aggregates in two phases of hashing.  NULL for DISTINCT: there PostgreSQL hashes alike in both
-	 * phases, so the second hash table is filled in the order of the first.  If groups turn out to be many,
-	 * it grows past work_mem, and then each group makes a pass over the files: minutes instead of a second.
+	 * For aggregates in two phases of hashing.  NULL for DISTINCT: PostgreSQL uses the same hash in both
+	 * phases, so the second hash table is filled in the first one's order.  If there are many groups, it
+	 * grows past work_mem.  Then each group makes a pass over the files: minutes instead of a second.
 	 */
 	const AggClauseCosts *final_costs;
 } GsGroupOffer;
 
 /*
- * The same for a GsGroupOffer.  Nothing is added where few groups are expected.  Where their number is
- * no more than a guess the choice is left to execution (gpuchoice.h); if that cannot be, nothing
- * is added either.
+ * The same for a GsGroupOffer.  Nothing is added if few groups are expected.  If their number is only a
+ * guess, a GpuChoice is added (gpuchoice.h), or nothing if that is not possible.
  */
 extern void gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
 
-/* Sorted rows for aggregates that sort by themselves in PostgreSQL's paths. */
+/* Sorted input for aggregates that PostgreSQL would sort internally. */
 typedef struct GsAggOffer
 {
 	GsOffer		offer;
-	const Aggref *agg;			/* one of them */
-	int			sorts;			/* how many sorts like its own are saved */
-	bool		order_helps;	/* where their input is in this order they only compare neighbours */
-	bool		few_come_back;	/* if all rows are one group: of the GpuSort's */
+	const Aggref *agg;			/* one of these aggregates */
+	int			sorts;			/* number of internal sorts that are saved */
+	bool		order_helps;	/* PostgreSQL's internal sorts are cheap if the input is in this order */
+	bool		few_come_back;	/* GpuSort returns few rows if all rows are one group */
 } GsAggOffer;
 
-/*
- * For a GsAggOffer: the cheapest of the paths takes the place of all others if it is cheaper than these with
- * their sorts.
- */
+/* For a GsAggOffer: the cheapest of the paths replaces all others, if these cost more with their sorts. */
 extern void gs_add_agg_path(PlannerInfo *root, const GsOffer *offer, List *paths);
 
 /* Does a relation's cheapest path hash groups? */
 extern bool gs_cheapest_hashes(const RelOptInfo *rel);
 
-/* How many values has an expression in its table?  0: there are no statistics of it. */
+/* The number of an expression's different values in its table; 0: there are no statistics. */
 extern double gs_known_values(PlannerInfo *root, Node *expr);
 
-/* How many groups PostgreSQL expects; 0: none of its paths tells. */
+/* The number of groups that PostgreSQL expects; 0: unknown. */
 extern double gs_expected_groups(const RelOptInfo *grouped_rel);
 
 /*
- * The places where paths are offered, each with what the planner's hook got
+ * The places where paths are offered, each with arguments of the planner's hook
  */
 
 /* gpusort_order_path.c: a query's ORDER BY. */
@@ -177,9 +170,8 @@ extern void gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptI
 							   const GroupPathExtraData *extra);
 
 /*
- * Do two aggregates with DISTINCT drop the same rows, and sort in the same order?
- * May one be given any one of equal values: does it only count them, or are equal ones the same,
- * byte by byte?
+ * Do two aggregates with DISTINCT drop the same rows, and sort in the same order?  May an aggregate get any
+ * of several equal values, because it only counts them, or their bytes are the same?
  */
 extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
 extern bool gs_agg_takes_any_equal(const Aggref *agg);

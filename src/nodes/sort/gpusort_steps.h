@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_steps.h
- *	  What is done about sorts in finished plans: questions and steps of plan_steps.c.
+ *	  Steps and questions of plan_steps.c about sorts in finished plans.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,8 +13,7 @@
 /*
  * gpusort_replace.c
  *
- * Has a statement sorts that the steps might do something about?
- * Cheap: looks at nothing but the plans' nodes.
+ * Does a statement have sorts that steps may change?  Cheap: looks only at the nodes of its plans.
  */
 extern bool gs_plan_has_sorts(PlannedStmt *stmt);
 
@@ -23,8 +22,8 @@ extern Plan *gs_sort_replace(GsStepContext *context, Plan *plan);
 extern Plan *gs_sort_replace_merge(GsStepContext *context, Plan *plan);
 
 /*
- * gpusort_plan.c: complete a GpuSort or GpuSortFeed that was made from a path.  The statement that is being
- * planned has one if gs_sort_unfinished.  Ask no setting instead: planning can change settings.
+ * gpusort_plan.c: complete a GpuSort or GpuSortFeed that was made from a path.  gs_sort_unfinished: the
+ * statement being planned has one.  Do not test a setting instead, because planning can change settings.
  */
 extern bool gs_sort_unfinished;
 extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
@@ -32,27 +31,26 @@ extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
 /*
  * gpusort_flags.c
  *
- * Those of the flags (GS_PLAN_FLAG_) that a plan allows.
+ * Returns the given flags (GS_PLAN_FLAG_) that a plan allows.
  */
 extern int	gs_plan_flags(Plan *plan, int flags);
 
 /*
- * The flags that a statement's subplans allow, other than init plans.  They run
- * when an expression asks for them, so they may be part of any sort's input.
+ * The flags that a statement's subplans allow, except init plans.  A subplan runs when an expression
+ * needs it, so it may be part of any sort's input.
  */
 extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 
 /*
  * gpusort_tlist.c
  *
- * If there is a GpuSort at the top, columns go that nobody needs: neither the user nor the sort.
+ * If a GpuSort is at the top, remove columns that neither the user nor the sort needs.
  */
 extern Plan *gs_tlist_drop_junk(GsStepContext *context, Plan *plan);
 
 /*
- * Where a column to sort by is another column of the same target list under a
- * binary-compatible type or another collation, sort by that one.  Changes
- * sort->sortColIdx.
+ * A column to sort by may be a copy of another column, with a binary-compatible type or another
+ * collation.  Then sort by the other column.  Changes sort->sortColIdx.
  */
 extern void gs_tlist_find_columns(Sort *sort);
 
@@ -60,7 +58,7 @@ extern void gs_tlist_find_columns(Sort *sort);
 extern Plan *gs_keep_for_parent(GsStepContext *context, Plan *plan);
 extern Plan *gs_keep_for_limit(GsStepContext *context, Plan *plan);
 
-/* Tell it GS_PLAN_BOUND, if that is known when planning, or execution starts. */
+/* Set a GpuSort's bound (GS_PLAN_BOUND), if it is known now or when execution starts. */
 extern void gs_keep_bound(CustomScan *sort, const GsBound *bound);
 
 #endif							/* GS_GPUSORT_STEPS_H */
