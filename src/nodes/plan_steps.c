@@ -1,31 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * plan_steps.c
- *	  Where gpusort enters PostgreSQL's planner, and what it does to finished plans: the table of all
- *	  steps, in their order.
+ *	  The planner hooks, and the table of all steps that change finished plans.
  *
- * While a query's paths are made GpuSort is offered for them (gpusort_path.h, gpupercentile.h).
+ * While a query's paths are made, GpuSort paths are added (gpusort_path.h, gpupercentile.h).
  *
  * Most statements have neither large sorts nor calls of gpu_sort_array(), and must not pay for gpusort.
- * So a plan is walked for sorts in one look at its nodes, for calls only if it depends on some
- * function that is not built in, and all else, which looks at expressions, is done only for what was
- * found.
+ * So a plan is first walked for sorts, and only its nodes are looked at.  It is searched for calls only if
+ * it depends on a function that is not built in.  Steps that look at expressions run only if one of the two
+ * was found.
  *
  * A step looks at one node of a plan and returns it, perhaps changed, or the node that takes its place
- * (plan_steps.h).  A pass takes its steps node by node, and at each node in the order of the
- * table.  A step gets what the steps before it have returned.  If that is a node with another tag, the steps
- * for the former tag are left out.
+ * (plan_steps.h).  A pass visits each node once, and runs the matching steps in table order.  A step gets
+ * the node that the step before it has returned.  If that has another tag, steps for the former tag are
+ * skipped.
  *
  * Passes, in their order:
  *
- *		DOWN	a node before those below it: what these may know of the nodes above them; or another
- *				node in its place, whose children are walked, and which UP sees
+ *		DOWN	a node before those below it: steps note what the nodes below may know of those above, or
+ *				put another node in its place; then that node's children are walked, and UP sees it
  *		UP		a node after those below it.  DOWN and UP are one walk
  *		TOP		the topmost node of a SELECT's plan, when that walk has ended
  *		ARRAYS	the topmost node, of a statement that may call gpu_sort_array(); a walk of its own
  *		LAST	again a node after those below it
  *
- * What steps rely on, and have to leave so:
+ * Steps rely on these rules, and must keep them:
  *
  *	  - Expressions have their final form: a node's target list refers to its child's by OUTER_VAR,
  *		that of a custom scan to its scan tuple, custom_scan_tlist, by INDEX_VAR, and the
@@ -78,8 +77,8 @@ typedef enum Pass
 } Pass;
 
 /*
- * Below a Gather a process has its part of the rows only, and by scanning again it would not get the same
- * part.  Nor below the FOR UPDATE of a subquery, which has locked rows meanwhile.
+ * Below a Gather a process has only its part of the rows, and would not get the same part by scanning again.
+ * Below the FOR UPDATE of a subquery, rows were locked meanwhile.
  */
 static Plan *
 forbid_rerun(GsStepContext *context, Plan *plan)
@@ -108,12 +107,10 @@ report(GsStepContext *context, Plan *plan)
 }
 
 /*
- * Has the query that a plan is for volatile functions?  The answer is looked for
- * in the query as the planner has left it, so that only those queries pay for it whose
- * plans need it.  The planner scribbles on queries, but whatever it takes from
- * one it leaves in another one that is looked at here: subqueries that are
- * pulled up in the query around them, sublinks and CTEs in those of the
- * subplans, a planned subquery in its RTE.
+ * Does a plan's query have volatile functions?  The query is searched after planning, so that only queries
+ * whose plans need the answer pay for it.  The planner moves parts between queries.  It never drops them, so
+ * we find each part in one of the queries below: a pulled-up subquery in the query around it, sublinks and
+ * CTEs in the queries of subplans, and a planned subquery in its RTE.
  */
 static bool
 is_volatile(const PlannedStmt *stmt, GsVolatileScope scope)
@@ -139,8 +136,8 @@ sort_arrays(GsStepContext *context, Plan *plan)
 }
 
 /*
- * All that changes a finished plan.  tag: of the nodes that a step is for; T_Invalid: all.  above: the
- * step makes nodes above sorts, which gpusort.sorts_only leaves to PostgreSQL.
+ * All steps that change a finished plan.  tag: the kind of node that a step is for; T_Invalid: all.  above:
+ * the step makes nodes above sorts, and gpusort.sorts_only switches it off.
  */
 static const struct
 {
@@ -195,7 +192,7 @@ static const struct
 	/* Last, because the plan that it may return has had all steps. */
 	{UP, T_CustomScan, gs_choice_finish},
 
-	/* Nothing but the user wants these columns. */
+	/* Only the user needs these columns. */
 	{TOP, T_Limit, gs_tlist_drop_junk},
 	{TOP, T_CustomScan, gs_tlist_drop_junk},
 	{TOP, T_CustomScan, gs_window_drop_junk},
@@ -258,7 +255,7 @@ groups_in_any_order(const Query *parse)
 		(parse->groupClause != NIL || parse->distinctClause != NIL || parse->setOperations != NULL);
 }
 
-/* Take all steps that there is cause for. */
+/* Take all steps that the statement needs. */
 static void
 change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
 {

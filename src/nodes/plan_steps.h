@@ -20,11 +20,11 @@ typedef struct GsStepContext
 	int			last_node_id;	/* the highest plan_node_id in use */
 	List	   *unchecked;		/* Unique nodes that do an Agg's DISTINCT, which checks no rights */
 
-	/* what the nodes above say of the node that a step looks at */
-	const Plan *parent;			/* NULL: it is the topmost one */
-	int			flags;			/* GS_PLAN_FLAG_: those that GpuSort may have here */
+	/* set by the nodes above, for the current node */
+	const Plan *parent;			/* NULL: it is the topmost node */
+	int			flags;			/* GS_PLAN_FLAG_ that a GpuSort may have here */
 	GsBound		bound;
-	bool		is_second;		/* of a GpuChoice's plans */
+	bool		is_second;		/* it is below a GpuChoice's inner plan */
 } GsStepContext;
 
 /* A step returns the node, perhaps changed, or the one that takes its place. */

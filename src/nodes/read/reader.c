@@ -3,10 +3,9 @@
  * reader.c
  *	  Reading the rows of a node's child (reader.h).
  *
- * Asking for a row costs several times what the row itself takes: ExecProcNode(), with its
- * instrumentation, and the layers below.  So nodes above take rows from the page (GsReader).  The GpuSort
- * has to know how many when it is asked again, because it may have to leave these out after it has
- * lost its device.
+ * A call for each row, through ExecProcNode() with its instrumentation and the layers below, costs several
+ * times as much as the row itself.  So nodes above take rows from the page (GsReader).  They tell the GpuSort
+ * how many, because it may have to skip these rows after it has lost its device.
  *
  * Tests: regress/windows_functions, regress/aggregates_grouped
  *

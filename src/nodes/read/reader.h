@@ -3,9 +3,8 @@
  * reader.h
  *	  Reading the rows of a node's child, mostly a GpuSort.
  *
- * They are read forward only, as any child may be read.  Nodes take most rows straight from a GpuSort's page,
- * and tell it afterwards how many they took.  Its flags tell of rows behind the current one, before they are
- * read, whether their keys are equal.
+ * Rows are read forward only.  Nodes take most rows straight from a GpuSort's page, and tell it afterwards
+ * how many they took.  The page's flags tell whether the next row has the same key, before it is read.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,16 +21,16 @@ typedef struct GsReader
 {
 	PlanState  *child;
 	bool		is_sort;
-	bool		takes_rows;		/* what the GpuSort returns is its rows as they are */
+	bool		takes_rows;		/* rows may be taken from the page: the GpuSort does not project them */
 	TupleTableSlot *slot;		/* for rows that are taken */
-	GsSortPage	page;			/* n = 0: there is none */
-	uint32		at;				/* the row read last: so many behind the page's first */
+	GsSortPage	page;			/* n = 0: no page */
+	uint32		at;				/* the row read last, counted from the page's first */
 } GsReader;
 
-/* Has the row behind the one that was read last the same key? */
+/* Does the next row have the key of the row read last? */
 typedef enum GsNextRow
 {
-	GS_NEXT_ROW_UNKNOWN,		/* or there is none */
+	GS_NEXT_ROW_UNKNOWN,		/* or there is no next row */
 	GS_NEXT_ROW_EQUAL,
 	GS_NEXT_ROW_OTHER
 } GsNextRow;
@@ -43,25 +42,22 @@ extern void gs_reader_init(GsReader *reader, PlanState *child);
 extern void gs_reader_reset(GsReader *reader);
 
 /*
- * The child's position is that of the row that was read last, as its caller is going to mark it, or to
- * leave it.  No row that was read is good any more.
+ * Move the child to the row read last, before the caller marks or leaves it.  Rows that were read are not
+ * valid any more.
  */
 extern void gs_reader_leave_page(GsReader *reader);
 
 /* The next row, from the child. */
 extern TupleTableSlot *gs_reader_ask(GsReader *reader);
 
-/* The entry of the page for the row n places behind the one that was read last, or before it. */
+/* The page's entry for the row n places behind the row read last, or before it if n is negative. */
 static inline uint32
 gs_reader_entry(const GsReader *reader, int32 n)
 {
 	return gs_page_entry(reader->page.page, reader->page.bytes, reader->page.first + reader->at + n);
 }
 
-/*
- * Is the next row in the page of the row that was read last?  If so, this one stays good.  If not, no row of
- * its page does.
- */
+/* Is the next row in the page of the row read last?  If not, reading it makes this page's rows invalid. */
 static inline bool
 gs_reader_stays_in_page(const GsReader *reader)
 {
@@ -70,8 +66,8 @@ gs_reader_stays_in_page(const GsReader *reader)
 }
 
 /*
- * The next row; it is good until the next call.  Empty, or NULL: there is none.  Where the child is a
- * GpuSort it is in a slot for minimal tuples, mostly in reader->slot.
+ * The next row, valid until the next call.  Empty, or NULL: there is none.  A GpuSort's row is in a slot for
+ * minimal tuples, mostly in reader->slot.
  */
 static inline TupleTableSlot *
 gs_reader_next(GsReader *reader)

@@ -4,18 +4,18 @@
  *	  Comparing each row with the one before (row_match.h).
  *
  * Rows are compared by the equality operators that PostgreSQL's node would use: first by the
- * columns of the partition and the order together, and only where they differ by those of the
- * partition alone.  Where equal values of a column are the same bit by bit, the bits are
- * compared.  A row is compared with one of the peers or the partition before, of which there is a
- * copy.  Unlike execTuplesMatchPrepare() this does not check the right to execute the operators' functions:
- * some of PostgreSQL's nodes do (gs_columns_check()), and others do not.
+ * columns of partition and order together and, if these differ, by those of the partition
+ * alone.  If equal values of a column always have the same bits, the bits are compared.  A row is
+ * compared with a copy of one of the peers, or of a row of the partition before.  Unlike
+ * execTuplesMatchPrepare() this does not check the right to execute the operators' functions: some
+ * of PostgreSQL's nodes do (gs_columns_check()), and others do not.
  *
- * Most rows need no comparison.  A GpuSort knows of most rows, before it returns the next
- * one, whether that has the same key (gs_reader_next_row()).  If all columns to be compared
- * are keys of the sort, rows with equal keys are equal in them; if they are all of its keys, rows
- * with different keys differ.  What is left is, where a row is not a peer, whether it is
- * in the same partition.  So a row is copied only if it is the first one of a partition, or the last
- * one that the GpuSort knows of.
+ * Most rows need no comparison.  For most rows, a GpuSort knows whether the next row has the same
+ * key before it returns that row (gs_reader_next_row()).  If all compared columns are keys of the
+ * sort, rows with equal keys are equal in them.  If they are all of its keys, rows with different
+ * keys differ.  One question remains for a row that is no peer: is it in the same partition?  So a
+ * row is copied only if it is the first one of a partition, or the last one that the GpuSort
+ * knows of.
  *
  * Tests: regress/aggregates_grouped, regress/windows_functions
  *
@@ -38,18 +38,18 @@ typedef struct ComparedColumn
 	bool		byval;
 	int16		len;
 	Oid			collation;
-	FmgrInfo	equality;		/* fn_oid InvalidOid: bit by bit */
+	FmgrInfo	equality;		/* fn_oid InvalidOid: compare the bits */
 } ComparedColumn;
 
 /* A comparison of rows. */
 struct RowComparison
 {
 	int			n;
-	bool		calls;			/* functions */
+	bool		calls;			/* some column needs a function */
 	ComparedColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/* Is it an equality of common types whose values are equal if they are so bit by bit? */
+/* Is it an equality of common types whose equal values always have the same bits? */
 static bool
 compares_images(Oid operator, Oid collation)
 {
@@ -196,7 +196,7 @@ rows_match(const GsRowMatcher *matcher, RowComparison *comparison, TupleTableSlo
 	return match;
 }
 
-/* Whether it is a peer, where that is not known; else the partition. */
+/* Compare a row by the columns of peers, if the keys do not tell, and by those of the partition. */
 static GsRowMatch
 compare(const GsRowMatcher *matcher, TupleTableSlot *slot)
 {
@@ -215,7 +215,7 @@ compare(const GsRowMatcher *matcher, TupleTableSlot *slot)
 	return matcher->same_peers ? GS_SAME_PARTITION : GS_SAME_PEERS;
 }
 
-/* Keep what the next row will be compared with. */
+/* Keep a row that the next one will be compared with. */
 void
 gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot)
 {

@@ -27,7 +27,7 @@ typedef struct RowComparison RowComparison;
 /* How the copied row relates to the row that was read last. */
 typedef enum GsCopyIs
 {
-	COPY_IS_OTHER,				/* nothing, or there is none */
+	COPY_IS_OTHER,				/* in another partition, or there is no copy */
 	COPY_IS_IN_PARTITION,
 	COPY_IS_PEER
 } GsCopyIs;
@@ -35,24 +35,24 @@ typedef enum GsCopyIs
 typedef struct GsRowMatcher
 {
 	const GsReader *reader;
-	GsNextRow	next;			/* what the keys tell of the row behind the one that was read last */
+	GsNextRow	next;			/* how the next row's key relates to that of the row read last */
 	GsCopyIs	copy_is;
 	bool		others_are_not; /* rows with different keys are no peers; only above a GpuSort */
-	bool		keys_are_groups;	/* partitions have no peers, and are the rows with equal keys */
+	bool		keys_are_groups;	/* partitions have no peers, and consist of rows with equal keys */
 
 	/* the rest is for row_match.c */
 	bool		equal_are_peers;	/* rows with equal keys are peers; only above a GpuSort */
 	bool		begun;			/* a row was read */
-	MemoryContext scratch;		/* of a comparison */
-	RowComparison *same_peers;	/* NULL: all rows of a partition are */
-	RowComparison *same_partition;	/* NULL: there is one partition only */
+	MemoryContext scratch;		/* reset after a comparison */
+	RowComparison *same_peers;	/* NULL: all rows of a partition are peers */
+	RowComparison *same_partition;	/* NULL: there is only one partition */
 	TupleTableSlot *copy;
 } GsRowMatcher;
 
 /*
- * For the rows of node's child, which reader reads.  order: the columns in which peers are equal; NULL, or
- * none: all rows of a partition are peers.  In CurrentMemoryContext, which must live as long as the
- * query.
+ * Make a matcher for the rows of node's child, which reader reads.  order: the columns in which peers are
+ * equal; NULL, or none: all rows of a partition are peers.  Allocates in CurrentMemoryContext, which must
+ * live as long as the query.
  */
 extern GsRowMatcher *gs_row_matcher_create(CustomScanState *node, const GsReader *reader,
 										   const GsColumns *partition, const GsColumns *order);
@@ -60,7 +60,7 @@ extern GsRowMatcher *gs_row_matcher_create(CustomScanState *node, const GsReader
 /* The child begins again. */
 extern void gs_row_matcher_reset(GsRowMatcher *matcher);
 
-/* Parts of gs_row_matcher_match(): where the keys do not tell; and to keep a row for the next comparison. */
+/* Parts of gs_row_matcher_match(): compare a row, if keys do not tell; keep a row for the next comparison. */
 extern GsRowMatch gs_row_matcher_compare(GsRowMatcher *matcher, TupleTableSlot *slot);
 extern void gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot);
 
@@ -86,14 +86,14 @@ gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
 /* Are there partitions, other than one of all rows? */
 extern bool gs_row_matcher_has_partitions(const GsRowMatcher *matcher);
 
-/* Is it known of the row that was read last that the next one is in another partition? */
+/* Do the keys tell that the next row is in another partition? */
 static inline bool
 gs_row_matcher_knows_end(const GsRowMatcher *matcher)
 {
 	return matcher->next == GS_NEXT_ROW_OTHER && matcher->keys_are_groups;
 }
 
-/* ... that the next one is no peer of it, in this partition or another? */
+/* Do the keys tell that the next row is no peer of the row read last, in this partition or another? */
 static inline bool
 gs_row_matcher_knows_peers_end(const GsRowMatcher *matcher)
 {

@@ -3,11 +3,10 @@
  * gpuchoice.h
  *	  The node GpuChoice, which has two plans for the same groups, and executes one of them.
  *
- * The outer one sorts: above a GpuSort.  The inner one is PostgreSQL's own, which hashes.  How many
- * groups there are decides which is faster, and the planner often only guesses that: it assumes that an
- * expression without statistics is different in every row.  The GpuSort looks
- * at its first rows, and declines where they have few groups (group_sample.h).  It has
- * returned no row then, and the inner plan begins.
+ * The outer plan has a GpuSort; the inner plan is PostgreSQL's own, which hashes.  The number of groups
+ * decides which is faster.  The planner often only guesses it: an expression without statistics is
+ * assumed to be different in every row.  The GpuSort looks at its first rows, and declines if they
+ * have few groups (group_sample.h).  Then it has returned no row yet, and the inner plan is executed.
  *
  *	  gpuchoice_plan.c	where there is a choice: paths and plans
  *	  gpuchoice_exec.c	the executor's part
@@ -31,16 +30,16 @@ extern const CustomPathMethods gs_choice_path_methods;
 extern bool gs_choice_is_possible(PlannerInfo *root, const AggPath *rival);
 
 /*
- * The plan for few groups: the rival, a relation's cheapest path; or parallel workers that hash in two
- * phases, which PostgreSQL leaves out where it expects many groups.  final_costs: those of the second
- * phase; NULL: only the rival will do.
+ * The path for few groups: the rival, a relation's cheapest path; or parallel workers that hash in two
+ * phases.  PostgreSQL does not make the latter if it expects many groups.  final_costs: costs of the second
+ * phase; NULL: use the rival.
  */
 extern Path *gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
 						   const AggClauseCosts *final_costs);
 
 /*
- * Both: sorted, a path above a GpuSort of so many rows, and few.  wanted: the order that the
- * query's next step needs; NIL: none.
+ * Make the choice between sorted, a path above a GpuSort of this many rows, and few.  wanted: the order that
+ * the query's next step needs; NIL: none.
  */
 extern Path *gs_choice_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, double rows,
 							Path *few, List *wanted);
