@@ -3,8 +3,8 @@
  * gpugroup_exec.c
  *	  The executor node GpuGroup.
  *
- * A group is rows that come one after the other and are equal in some columns.  Of most rows a GpuSort
- * tells whether the next one is of the same group; the others are compared (row_match.h).
+ * A group consists of rows that come one after the other and are equal in some columns.  For most rows a
+ * GpuSort tells whether the next row is in the same group; other rows are compared (row_match.h).
  *
  * If only count(*) is wanted, the device may count the rows of each group, and one row of it comes; or none,
  * if the filter's first conditions drop groups with such a number.  A later condition must see the same

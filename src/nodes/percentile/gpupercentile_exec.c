@@ -4,12 +4,11 @@
  *	  The executor node GpuPercentile: percentile_disc() and percentile_cont() over rows
  *	  that come sorted.
  *
- * A percentile is a row at a place that depends on how many there are.  So each group is
- * read twice, by mark and restore: first to count its values, which are the rows that are not
- * NULL; then the rows at the wanted places alone.  If the Agg above wants all rows, the group is read
- * once more.
+ * A percentile is the row at a place that depends on the number of rows.  So each group is read
+ * twice, by mark and restore: first to count its values (the rows that are not NULL), then
+ * only the rows at the wanted places.  If the Agg above needs all rows, the group is read once more.
  *
- * If all rows are one group, they are not even counted: GpuSort knows how many there are.
+ * If all rows are one group, GpuSort knows their number, and they are not counted.
  *
  * Rows have places in their group, from 0.  NULLs stand at one end, so values are neighbours.
  *
@@ -46,22 +45,22 @@
 #include "nodes/sort/gpusort_exec.h"
 #include "plan/plan_walk.h"
 
-/* A value between two rows of a group, or that of one. */
+/* A value of a group's row, or between two rows. */
 typedef struct Point
 {
 	bool		isnull;
-	int64		lower;			/* values, from 0 */
+	int64		lower;			/* numbers of values, from 0 */
 	int64		upper;
 	double		proportion;		/* of the way from lower to upper */
 } Point;
 
-/* One of the functions, and what it returns for the current group. */
+/* One of the functions, and its result for the current group. */
 typedef struct Function
 {
 	int			column;			/* of the scan tuple, from 0 */
 	Oid			function;
 	ExprState  *argument;
-	bool		is_array;		/* argument and result are */
+	bool		is_array;		/* argument and result are arrays */
 	bool		is_continuous;
 	int			n_points;
 	Point	   *points;
@@ -338,7 +337,7 @@ go_back(GpuPercentileState *state)
 	state->at = 0;
 }
 
-/* The row at a place of the group, or the next group's first one; good until another one is asked for. */
+/* The row at a place of the group, or the next group's first row; valid until the next call. */
 static TupleTableSlot *
 row_at(GpuPercentileState *state, int64 place)
 {
@@ -366,7 +365,7 @@ is_null_at(GpuPercentileState *state, int64 place)
 	return slot_attisnull(row_at(state, place), state->attno);
 }
 
-/* Between two places, of which one alone has a NULL: the first one that is like the second. */
+/* Of two places only one has a NULL: find the first place between them that is like the second. */
 static int64
 find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
 {

@@ -3,9 +3,9 @@
  * gpuwindow_exec.c
  *	  The executor node GpuWindow: window functions over rows that come sorted.
  *
- * A row becomes the current one, is returned when all rows have been read that its values need,
- * and is kept as long as lag() looks back at it (gpuwindow_rows.h).  Values need the row itself alone,
- * its peers, as many rows behind it as lead() looks ahead, or the partition:
+ * A row becomes the current one.  It is returned when all rows that its values need have been read, and
+ * is kept as long as lag() may look back at it (gpuwindow_rows.h).  Values need only the row itself, its
+ * peers, the rows behind it that lead() looks ahead to, or the partition:
  *
  *		0 ............ position - max_lag .......... position .......... end
  *		not needed		  kept for lag()			current		 read ahead
@@ -16,8 +16,8 @@
  * For each row the window functions are evaluated first, in their order, and then
  * the aggregates, as WindowAgg does: an error comes at the same row.
  *
- * States (WindowStatus).  Run conditions are also WindowAgg's.  Once a row fails one, so would all that come
- * after it in the partition:
+ * States (WindowStatus).  Run conditions are those of WindowAgg.  If a row fails one, all later rows of the
+ * partition would fail, too:
  *
  *		RUNS		rows get values
  *		PASSES_ON	the partition's other rows are returned without values
@@ -31,8 +31,7 @@
  *		SKIPS		-> RUNS			the next partition begins
  *		all			-> IS_DONE		the input has ended
  *
- * The scan tuple is a virtual one: values of the functions, and of the child's
- * columns, which are good until the next row is asked for.
+ * The scan tuple is virtual.  Its values are valid until the next row is requested.
  *
  * Tests: regress/windows_functions, regress/windows
  *

@@ -3,11 +3,10 @@
  * gpuwindow_function.c
  *	  The window functions that GpuWindow computes (gpuwindow_function.h).
  *
- * They are those of windowfuncs.c, which ask WindowAgg for any row of the partition.
- * Here each says beforehand what it needs (gs_window_needs()), so that no more rows are
- * held than that.  As there, an argument is evaluated when its value is wanted,
- * and over no other row than the one whose value that is: an argument that fails must fail at
- * the same row, or not at all.
+ * PostgreSQL's functions (windowfuncs.c) may ask WindowAgg for any row of the partition.  Here each
+ * function says beforehand which rows it needs (gs_window_needs()), and only these are held.  As in
+ * PostgreSQL, an argument is evaluated when its value is needed, and only over the row
+ * that the value belongs to.  An argument that fails must fail at the same row, or not at all.
  *
  * Tests: regress/windows, regress/windows_functions
  *

@@ -3,26 +3,24 @@
  * gpuwindow_plan.c
  *	  Putting GpuWindow in the place of WindowAgg above GpuSort.
  *
- * WindowAgg keeps the rows of a partition in a tuplestore, because a window
- * function may ask for any of them, and copies each of them several times: which takes
- * longer than the sort below it.  Most functions need few rows, or none but the row
- * before, and GpuWindow holds no more than they need.
+ * WindowAgg keeps the rows of a partition in a tuplestore, because a window function may ask
+ * for any of them, and copies each row several times.  That takes longer than the sort below it.
+ * Most functions need few rows, or only the row before.  GpuWindow holds only these.
  *
- * WindowAgg stays where a function is not one of those that GpuWindow knows, where a frame
- * does not begin at the partition's first row, or ends elsewhere than at the current row, its
- * last peer or the partition's last row; and where the difference could be seen:
- * arguments that are volatile, subplans in the target list.
+ * WindowAgg stays if GpuWindow does not know a function, if a frame does not begin at the partition's
+ * first row, or if it does not end at the current row, its last peer or the partition's last row.
+ * It also stays if users could see the difference: with volatile arguments, and with subplans in
+ * the target list.
  *
- * WindowAgg applies its run condition and filter to its result, GpuWindow to the scan
- * tuple, before it computes anything else of the target list.  That could be seen of
- * volatile functions in the target list only; there WindowAgg stays.
+ * WindowAgg applies its run condition and filter to its result.  GpuWindow applies them to the scan
+ * tuple, before it computes the rest of the target list.  Only volatile functions in the
+ * target list could show that; then WindowAgg stays.
  *
  * "SELECT rank() OVER (ORDER BY p)" has p as junk in the topmost target list, too: below
  * GpuWindow it is needed, above it is not.
  *
- * A GpuWindow's scan tuple has those of its child's columns that its target list
- * names and the functions' values, in the order in which they stand there, so that
- * mostly no projection is needed.
+ * A GpuWindow's scan tuple has the child's columns that its target list uses, and the functions'
+ * values, in the target list's order.  So a projection is seldom needed.
  *
  * Tests: regress/windows, regress/windows_functions
  *
@@ -88,7 +86,7 @@ leaves_state(Oid aggregate)
 	return result;
 }
 
-/* Why WindowAgg has to make a call; NULL: it need not. */
+/* Why GpuWindow cannot make a call; NULL: it can. */
 static const char *
 refuse_call(const WindowAgg *window, const WindowFunc *call)
 {

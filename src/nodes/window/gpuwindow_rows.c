@@ -3,9 +3,9 @@
  * gpuwindow_rows.c
  *	  The rows that a GpuWindow has read and still needs (gpuwindow_rows.h).
  *
- * In the tuplestore each reader has a read pointer, which moves to the row that is asked for;
- * mostly that is the next one.  The store has the rows up to page_begin.  It is trimmed, or
- * cleared, when a page is left, as rows come into it at no other time.
+ * Each reader has a read pointer in the tuplestore, which moves to the requested row; mostly that is
+ * the next one.  The store has the rows up to page_begin.  Rows are added only when a page is
+ * left, so the store is trimmed or cleared then.
  *
  * Tests: regress/windows_functions
  *
@@ -22,9 +22,9 @@
 struct HeldReader
 {
 	TupleTableSlot *slot;
-	int64		position;		/* of the row in the slot; -1: none */
-	int			pointer;		/* in the store ... */
-	int64		next;			/* ... before the row at this position */
+	int64		position;		/* position of the row in the slot; -1: none */
+	int			pointer;		/* its read pointer in the store */
+	int64		next;			/* position of the row that the pointer reads next */
 };
 
 GsHeldRows *
@@ -102,7 +102,7 @@ clear_store(GsHeldRows *held)
 	held->stored = 0;
 }
 
-/* The reader's next row in the store is to be the one at a position. */
+/* Move the reader in the store to the row at a position. */
 static void
 move_pointer(GsHeldRows *held, HeldReader *reader, int64 position)
 {
@@ -115,7 +115,7 @@ move_pointer(GsHeldRows *held, HeldReader *reader, int64 position)
 	reader->next = position;
 }
 
-/* Let go what is no longer needed, if that is half of the store. */
+/* Drop rows that are no longer needed, if they are half of the store. */
 static void
 trim_store(GsHeldRows *held)
 {

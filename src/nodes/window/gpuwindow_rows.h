@@ -8,12 +8,11 @@
  *		0 .......... begin .............. page_begin ........... end
  *		not needed		  in a tuplestore			in the page
  *
- * A GpuSort's row stays in its page while rows behind it are read from the same page, so it
- * need not be copied.  Before the page is left, what is still needed of it goes to the
- * tuplestore.  Other children have no pages: there the last row alone stays where it is.
+ * A GpuSort's row stays in its page while later rows of the page are read, so it need not be
+ * copied.  Before the page is left, its rows that are still needed go to the tuplestore.  Other
+ * children have no pages: only the last row stays in its place.
  *
- * Each reader has a slot of its own.  A row in it is good until the reader goes on, or a row is
- * read.
+ * Each reader has its own slot.  A row in it is valid until the reader goes on, or a row is read.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +32,7 @@ typedef struct GsHeldRows
 	int64		end;
 	bool		is_complete;	/* all rows of the partition were read */
 	TupleTableSlot *last;		/* the row read last: at end - 1, or the next partition's first;
-								 * empty: there is none */
+								 * empty: no row */
 
 	/* the rest is for gpuwindow_rows.c */
 	MemoryContext context;		/* long-lived */
@@ -59,10 +58,7 @@ extern GsHeldRows *gs_held_create(EState *estate, GsReader *reader, GsRowMatcher
 /* Read another row of the partition; false: there is none. */
 extern bool gs_held_read(GsHeldRows *held);
 
-/*
- * The row that was read last becomes the first one of a partition, and the only one; false: there is
- * none.
- */
+/* Begin a partition with the row that was read last; false: there is none. */
 extern bool gs_held_begin_partition(GsHeldRows *held);
 
 /* A row from begin to end.  The slot is the reader's, or of the row read last. */
