@@ -18,38 +18,34 @@
 
 #include "sort/sort_private.h"
 
-/* Does a row belong behind the next one?  Sets *column, from 0, to the column that tells. */
+/*
+ * Are a row and the next one in a wrong order?  Then the collation is distrusted.  Rows with the same inexact
+ * key are not settled yet, so they are not compared.
+ */
 static bool
-is_behind(GsSort *sort, const char *row, const char *next, int *column)
+is_wrong(GsSort *sort, const char *row, uint32 flags, const char *next, uint32 next_flags)
 {
 	TupleTableSlot *slots[2];
+	int			column;
 	int			order;
 
+	if (((flags | next_flags) & GS_ENTRY_EXTERNAL) != 0 ||
+		((next_flags & GS_ENTRY_INEXACT) != 0 && (next_flags & GS_ENTRY_TIE) != 0))
+		return false;
 	CHECK_FOR_INTERRUPTS();
 	for (int i = 0; i < 2; i++)
 	{
 		slots[i] = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 		ExecStoreMinimalTuple((MinimalTuple) unconstify(char *, i == 0 ? row : next), slots[i], false);
 	}
-	order = gs_stored_compare(sort, slots[0], slots[1], column);
+	order = gs_stored_compare(sort, slots[0], slots[1], &column);
 	ExecDropSingleTupleTableSlot(slots[0]);
 	ExecDropSingleTupleTableSlot(slots[1]);
-	return order > 0;
-}
-
-/* Can a row be compared with the row before it?  Rows with the same inexact key are not settled yet. */
-static bool
-is_comparable(uint32 before, uint32 flags)
-{
-	return ((before | flags) & GS_ENTRY_EXTERNAL) == 0 &&
-		!((flags & GS_ENTRY_INEXACT) != 0 && (flags & GS_ENTRY_TIE) != 0);
-}
-
-static void
-distrust(GsSort *sort, int column)
-{
+	if (order <= 0)
+		return false;
 	sort->distrusted = true;
 	gs_key_distrust(sort->desc, column);
+	return true;
 }
 
 bool
@@ -59,17 +55,15 @@ gs_sample_page(GsSort *sort)
 
 	for (int i = 0; (i = gs_key_sample(&sort->sampled, i + 1, n)) < n;)
 	{
-		uint32		before;
 		uint32		flags;
-		int			column;
+		uint32		next_flags;
 		const char *row;
 		const char *next;
 
-		row = gs_rows_of_page(sort->rows, i - 1, &before);
-		next = gs_rows_of_page(sort->rows, i, &flags);
-		if (!is_comparable(before, flags) || !is_behind(sort, row, next, &column))
+		row = gs_rows_of_page(sort->rows, i - 1, &flags);
+		next = gs_rows_of_page(sort->rows, i, &next_flags);
+		if (!is_wrong(sort, row, flags, next, next_flags))
 			continue;
-		distrust(sort, column);
 		if (sort->emitted > 0 || sort->wandered || !sort->rerun)
 			ereport(ERROR,
 					(errcode(ERRCODE_SYSTEM_ERROR),
@@ -84,18 +78,12 @@ gs_sample_page(GsSort *sort)
 bool
 gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n)
 {
+	const GsLocalRow flags = GS_ENTRY_FLAGS;
+
 	/* a process sorts few rows by itself */
 	for (int i = 0; (i = gs_key_sample(&sort->sampled, i + 1, (int) n)) < (int) n;)
-	{
-		const char *row = (const char *) (rows[i - 1] & ~(GsLocalRow) GS_ENTRY_FLAGS);
-		const char *next = (const char *) (rows[i] & ~(GsLocalRow) GS_ENTRY_FLAGS);
-		int			column;
-
-		if (!is_comparable((uint32) rows[i - 1] & GS_ENTRY_FLAGS, (uint32) rows[i] & GS_ENTRY_FLAGS) ||
-			!is_behind(sort, row, next, &column))
-			continue;
-		distrust(sort, column);
-		return false;
-	}
+		if (is_wrong(sort, (const char *) (rows[i - 1] & ~flags), (uint32) (rows[i - 1] & flags),
+					 (const char *) (rows[i] & ~flags), (uint32) (rows[i] & flags)))
+			return false;
 	return true;
 }
