@@ -24,8 +24,8 @@ extern const GsNode gs_arrays_node;
 
 typedef enum GsArraysItem
 {
-	GS_ARRAYS_CALLS,			/* how many columns of the scan tuple are calls */
-	GS_ARRAYS_TO_END,			/* bool: only where the executor runs the query to its end */
+	GS_ARRAYS_CALLS,			/* number of calls in the scan tuple */
+	GS_ARRAYS_TO_END,			/* bool: read ahead only if the executor runs the query to its end */
 	GS_ARRAYS_Count
 } GsArraysItem;
 
@@ -35,9 +35,8 @@ typedef enum GsArraysItem
 extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
 
 /*
- * Have calls of gpu_sort_array() in all of a statement's plans computed by
- * GpuArraySort where that is worth while.  is_volatile: the query has volatile
- * functions.
+ * Let GpuArraySort compute calls of gpu_sort_array() in a statement's plans, where that pays off.
+ * is_volatile: the query has volatile functions.
  */
 extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
 

@@ -3,7 +3,8 @@
  * aggregates.c
  *	  Aggregates over the rows that a node reads (aggregates.h).
  *
- * Some are computed here, without calling their functions, which takes many times as long as what these do:
+ * Some are computed here, without calling their functions: a call takes many times as long as its work.
+ * They are
  * count(), sum() of smallint, integer and double precision, avg() of smallint and integer,
  * min() and max() of integers, dates and timestamps, and string_agg() with a constant delimiter; each of
  * them of a column as it is.  PostgreSQL's own aggregates only, so it is known what they do.  That is what

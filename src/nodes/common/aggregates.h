@@ -3,9 +3,9 @@
  * aggregates.h
  *	  Aggregates over the rows that a node reads: groups, or frames that only grow.
  *
- * For each group gs_aggregates_begin(), for each of its rows gs_aggregates_advance(), and
- * gs_aggregates_finish() whenever values are wanted.  These are good until the next of these calls; until
- * then gs_aggregates_set() gives them again.
+ * Call gs_aggregates_begin() for each group, gs_aggregates_advance() for each of its rows, and
+ * gs_aggregates_finish() whenever values are needed.  Values are valid until the next of these calls; until
+ * then gs_aggregates_set() returns them again.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +20,7 @@ typedef struct GsAggregates GsAggregates;
 typedef enum GsAggregated
 {
 	GS_AGGREGATED_GROUP,
-	GS_AGGREGATED_DIFFERENT,	/* a group of different rows, among which DISTINCT finds nothing to do */
+	GS_AGGREGATED_DIFFERENT,	/* a group of different rows, in which DISTINCT drops none */
 	GS_AGGREGATED_FRAME			/* functions are called as by WindowAgg */
 } GsAggregated;
 
@@ -38,19 +38,16 @@ extern void gs_aggregates_end(GsAggregates *aggregates, CustomScanState *node);
 extern void gs_aggregates_begin(GsAggregates *aggregates);
 extern void gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row);
 
-/* Put values into their part of a scan tuple: of the rows so far; or once more what finish() has put. */
+/* Put the values for the rows so far into a scan tuple; or put them once more after finish(). */
 extern void gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan);
 extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan);
 
-/*
- * Number the aggregates of an Agg, in their order: it has no room for numbers that none of them has.  They
- * share states as before.
- */
+/* Number the aggregates of an Agg anew, without gaps, in their order.  They share states as before. */
 extern void gs_aggregates_renumber(const Agg *agg);
 
 /*
- * Where all calls are count(), and int8 is passed by value (FLOAT8PASSBYVAL): so many more rows; or the
- * values of a group of so many rows, in place of begin(), advance() and finish().
+ * Only if all calls are count(), and int8 is passed by value (FLOAT8PASSBYVAL): add n rows; or put the values
+ * of a group of n rows, instead of begin(), advance() and finish().
  */
 extern void gs_aggregates_count(GsAggregates *aggregates, int64 n);
 extern void gs_aggregates_set_count(const GsAggregates *aggregates, int64 n, TupleTableSlot *scan);

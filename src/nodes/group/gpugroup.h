@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpugroup.h
- *	  The node GpuGroup, in the place of Agg, Group and Unique: groups of rows that come sorted.
+ *	  The node GpuGroup, which replaces Agg, Group and Unique over sorted rows.
  *
  *	  gpugroup_plan.c	where it can take their place
  *	  gpugroup_exec.c	the executor's part, EXPLAIN's lines
@@ -42,8 +42,8 @@ typedef enum GsGroupKind
 } GsGroupKind;
 
 /*
- * Steps (plan_steps.h).  In the place of an Agg above sorted rows: the node that returns how many of them are
- * different, if it wants no more; the node that computes its aggregates.  In the place of Unique, or Group.
+ * Steps (plan_steps.h).  They replace an Agg that only counts different rows; an Agg above sorted rows; and
+ * Unique or Group.
  */
 extern Plan *gs_group_count(GsStepContext *context, Plan *plan);
 extern Plan *gs_group_aggregate(GsStepContext *context, Plan *plan);

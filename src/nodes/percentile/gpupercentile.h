@@ -28,12 +28,12 @@ extern const GsNode gs_percentile_node;
 typedef enum GsPercentileItem
 {
 	GS_PERCENTILE_GROUPS,		/* GsColumns: GROUP BY */
-	GS_PERCENTILE_OPTIONS,		/* IntList of two: is there no GROUP BY, and so a group also where there
-								 * are no rows; is only the first row of each group wanted */
+	GS_PERCENTILE_OPTIONS,		/* IntList of two bools: there is no GROUP BY, so there is a group even
+								 * without rows; only the first row of each group is needed */
 	GS_PERCENTILE_Count
 } GsPercentileItem;
 
-/* Have rows sorted for such functions, where that costs less than their own sorts. */
+/* Offer paths that sort rows for such functions, if that costs less than their own sorts. */
 extern void gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel,
 									 RelOptInfo *grouped_rel,
 									 const GroupPathExtraData *extra);

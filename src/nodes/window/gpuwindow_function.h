@@ -55,23 +55,22 @@ typedef struct GsWindowRow
 	int64		rank;
 	int64		dense_rank;
 	int64		frame_end;		/* the position after the frame's last row */
-	int64		peers_end;		/* after its last peer, where that is needed */
-	int64		partition_end;	/* after the partition's last row; -1: not known, nor needed */
+	int64		peers_end;		/* after its last peer, if a function needs that */
+	int64		partition_end;	/* after the partition's last row; -1: not known, and not needed */
 } GsWindowRow;
 
 typedef struct GsWindowFunction
 {
 	GsWindowKind kind;
-	int			column;			/* of the scan tuple, from 0 */
-	int			reader;			/* of held rows */
-	ExprState  *arg;			/* the first one; NULL: there is none */
-	ExprState  *offset_arg;		/* of lag() and lead(), without any column */
+	int			column;			/* number in the scan tuple, from 0 */
+	int			reader;			/* its reader of held rows */
+	ExprState  *arg;			/* the first argument; NULL: none */
+	ExprState  *offset_arg;		/* lag(), lead(): the offset, which uses no column */
 	ExprState  *default_arg;
-
-	bool		byval;			/* of values */
+	bool		byval;			/* byval and len: of values */
 	int16		len;
 
-	/* lag(), lead(): from the current row to the one they return; since the scan began */
+	/* lag(), lead(): from the current row to the row that they return; set when the scan begins */
 	int64		offset;			/* 0 for other functions */
 	bool		offset_isnull;
 
@@ -82,24 +81,23 @@ typedef struct GsWindowFunction
 
 	/* ntile(): as ntile_context in windowfuncs.c */
 	int32		bucket;			/* 0: the number of buckets is not known yet */
-	int64		bucket_rows;	/* so far */
+	int64		bucket_rows;	/* rows in the bucket so far */
 	int64		bucket_size;
-	int64		larger_buckets; /* so many first ones have a row more; 0: none, or they
-								 * are done */
+	int64		larger_buckets; /* this many first buckets have one more row; 0: none, or they are full */
 } GsWindowFunction;
 
 extern void gs_window_function_init(GsWindowFunction *function, WindowFunc *call,
 									PlanState *parent);
 
-/* Before a scan's first row is asked for: evaluate offsets. */
+/* Evaluate offsets, before a scan's first row is requested. */
 extern void gs_window_function_begin_scan(GsWindowFunction *function, ExprContext *econtext);
 
 /* Before the first row of a partition. */
 extern void gs_window_function_begin_partition(GsWindowFunction *function);
 
 /*
- * The value for the current row, good until the next row is read; to be asked for once for
- * each row.  Changes econtext's outer tuple.
+ * The value for the current row, valid until the next row is read.  Call it once for each row.  Changes
+ * econtext's outer tuple.
  */
 extern Datum gs_window_function_value(GsWindowFunction *function, const GsWindowRow *row,
 									  GsHeldRows *held, ExprContext *econtext, bool *isnull);
