@@ -3,19 +3,16 @@
  * aggregates.c
  *	  Aggregates over the rows that a node reads (aggregates.h).
  *
- * Some are computed here, without calling their functions: a call takes many times as long as its work.
- * They are
- * count(), sum() of smallint, integer and double precision, avg() of smallint and integer,
- * min() and max() of integers, dates and timestamps, and string_agg() with a constant delimiter; each of
- * them of a column as it is.  PostgreSQL's own aggregates only, so it is known what they do.  That is what
- * int8inc(), int8inc_any(), int2_sum(), int4_sum(), float8pl(), int4_avg_accum(),
- * int8_avg(), int4smaller() and the like, and string_agg_transfn() do, with NULLs as nodeAgg.c has
- * them for strict functions.
+ * Some of PostgreSQL's own aggregates are computed here, because calling their functions takes many times
+ * as long as the functions' work: count(), sum() of smallint, integer and double precision, avg() of smallint
+ * and integer, min() and max() of integers, dates and timestamps, and string_agg() with a constant delimiter;
+ * each of a plain column.  The results are those of int8inc(), int8inc_any(), int2_sum(), int4_sum(),
+ * float8pl(), int4_avg_accum(), int8_avg(), int4smaller() and the like, and string_agg_transfn().  NULLs are
+ * treated as nodeAgg.c does for strict functions.
  *
- * All others are those of an Agg without groups, which ExecInitAgg() makes, with all that PostgreSQL checks.
- * Nobody asks this Agg for rows.  Its program for a row's transitions is run for each row here.  States
- * begin with their initial values, and final functions are called, as in nodeAgg.c, which exports no function
- * for that.
+ * All others are computed by an Agg without groups, made by ExecInitAgg() with PostgreSQL's checks.  Nobody
+ * asks this Agg for rows: its program for a row's transitions is run here for each row.  States begin with
+ * their initial values, and final functions are called, as in nodeAgg.c, which exports no function for that.
  *
  * For the aggregates' functions the caller is the Agg; in a window it is a WindowAggState, of which
  * AggCheckCallContext() reads nothing but curaggcontext.  There a state gets more rows after its value was
