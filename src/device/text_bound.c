@@ -53,18 +53,22 @@ count_lanes(Counts *counts, Lanes lanes, Lanes counted)
 	counts->other |= ((lanes < ' ') | (lanes > '~')) & counted;
 }
 
-/*
- * May the last lanes be read?  Some of their bytes are behind the text.  That is harmless if they are in the
- * same page of memory as the text's last bytes.
- */
-static inline bool
-last_lanes_are_readable(const uint8_t *text, uint32_t len)
+/* Reads up to LANES bytes.  Other lanes have any value. */
+__attribute__((no_sanitize_address)) static inline Lanes
+read_lanes(const uint8_t *text, uint32_t n)
 {
-	return len > 0 && (uintptr_t) (text + (len - 1) / LANES * LANES) % MEMORY_PAGE <= MEMORY_PAGE - LANES;
+	Lanes		lanes = {0};
+
+	/* bytes behind the text can be read if they are in the same page of memory */
+	if (n > 0 && (uintptr_t) text % MEMORY_PAGE <= MEMORY_PAGE - LANES)
+		memcpy(&lanes, text, LANES);
+	else
+		memcpy(&lanes, text, n);
+	return lanes;
 }
 
 /* Counts the characters of a text, up to MAX_PLAIN. */
-__attribute__((no_sanitize_address)) static Counts
+static inline Counts
 count_characters(const uint8_t *text, uint32_t len)
 {
 	Counts		counts = {{0}, {0}, {0}};
@@ -76,9 +80,8 @@ count_characters(const uint8_t *text, uint32_t len)
 		memcpy(&lanes, text, LANES);
 		count_lanes(&counts, lanes, ~(Lanes){0});
 	}
-	memcpy(&lanes, text, LANES);
 	memcpy(&counted, first_lanes + LANES - len, LANES);
-	count_lanes(&counts, lanes, counted);
+	count_lanes(&counts, read_lanes(text, len), counted);
 	return counts;
 }
 
@@ -152,8 +155,7 @@ gs_text_key_bound(const GsTextTable *table, const uint8_t *text, uint32_t len)
 	uint32_t	sum = 0;
 	uint32_t	flags = 0;
 
-	if (!(table->plain && len <= MAX_PLAIN && last_lanes_are_readable(text, len) &&
-		  read_plain(table, text, len, &sum, &flags)) &&
+	if (!(table->plain && len <= MAX_PLAIN && read_plain(table, text, len, &sum, &flags)) &&
 		!read_characters(table, text, len, &sum, &flags))
 		return 0;
 	sum = sum / 16 + GS_TEXT_KEY_ENDS;

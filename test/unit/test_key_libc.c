@@ -14,11 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "device/tuple_key.h"
 #include "key/key_libc_table.h"
 
 #define MAX_TEXT	256
+#define MAX_ENDING	80
 #define CANARY		0xa5
 #define COUNT(a)	((int) (sizeof(a) / sizeof((a)[0])))
 
@@ -275,6 +278,34 @@ test_device_keys(const GsLibcTable *table, GsLibcScratch *scratch, const char *n
 }
 
 /* Keys of texts of 200,000 characters are cut.  They are the first bytes of the whole keys. */
+/* Texts of all lengths at the end of readable memory have the bound that they have elsewhere. */
+static void
+test_ends_of_memory(const GsLibcTable *table, const char *name)
+{
+	size_t		page = (size_t) sysconf(_SC_PAGESIZE);
+	uint8_t    *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool		good = memory != MAP_FAILED && mprotect(memory + page, page, PROT_NONE) == 0;
+
+	for (uint32_t len = 0; good && len <= MAX_ENDING; len++)
+		for (uint32_t before = 0; good && before < 32; before++)
+		{
+			uint8_t    *text = memory + page - before - len;
+			uint8_t		copy[MAX_ENDING];
+
+			memset(memory, 0xff, page);
+			for (uint32_t i = 0; i < len; i++)
+				text[i] = (uint8_t) (' ' + below('~' - ' ' + 1));
+			if (len > 0 && below(4) == 0)
+				text[below(len)] = '\t';
+			if (len > 0)
+				memcpy(copy, text, len);
+			good = gs_text_key_bound(&table->text, text, len) == gs_text_key_bound(&table->text, copy, len);
+		}
+	check(good, name, "texts at the end of memory");
+	if (memory != MAP_FAILED)
+		munmap(memory, 2 * page);
+}
+
 static void
 test_long_texts(const GsLibcTable *table, GsLibcScratch *scratch, const char *name)
 {
@@ -359,7 +390,10 @@ test_locale(const char *name, bool must_exist)
 			test_random_texts(table, scratch, locale, name);
 			test_backward_runs(table, scratch, locale, name);
 			if (table->text.for_devices)
+			{
 				test_device_keys(table, scratch, name);
+				test_ends_of_memory(table, name);
+			}
 			test_long_texts(table, scratch, name);
 			test_wrong_weight(table, scratch, locale, name, "mn");
 			test_wrong_weight(table, scratch, locale, name, "-/");
