@@ -178,7 +178,22 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 		case GS_KEY_JSONB:
 			all = gs_key_put_jsonb(col, value, dst, room, written);
 			break;
-		default:
+		case GS_KEY_RECORD:
+		case GS_KEY_ABBREVIATED:
+		case GS_KEY_BOOL:
+		case GS_KEY_UINT8:
+		case GS_KEY_INT16:
+		case GS_KEY_INT32:
+		case GS_KEY_INT64:
+		case GS_KEY_UINT32:
+		case GS_KEY_UINT64:
+		case GS_KEY_FLOAT4:
+		case GS_KEY_FLOAT8:
+		case GS_KEY_TIMETZ:
+		case GS_KEY_INTERVAL:
+		case GS_KEY_RAW:
+		case GS_KEY_TID:
+		case GS_KEY_ENUM:
 			Assert(false);
 			*written = 0;
 			break;

@@ -243,7 +243,19 @@ gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
 		case GS_KEY_ENUM:
 			gs_key_put_float4(dst, gs_key_label_order(col->labels, DatumGetObjectId(value)));
 			break;
-		default:
+		case GS_KEY_TEXT:
+		case GS_KEY_BPCHAR:
+		case GS_KEY_NAME:
+		case GS_KEY_BYTEA:
+		case GS_KEY_NUMERIC:
+		case GS_KEY_INET:
+		case GS_KEY_BITS:
+		case GS_KEY_OIDVECTOR:
+		case GS_KEY_ARRAY:
+		case GS_KEY_RANGE:
+		case GS_KEY_JSONB:
+		case GS_KEY_RECORD:
+		case GS_KEY_ABBREVIATED:
 			Assert(false);
 			break;
 	}
