@@ -277,7 +277,6 @@ test_device_keys(const GsLibcTable *table, GsLibcScratch *scratch, const char *n
 	check(n_known > 5000, name, "devices know most usual texts");
 }
 
-/* Keys of texts of 200,000 characters are cut.  They are the first bytes of the whole keys. */
 /* Texts of all lengths at the end of readable memory have the bound that they have elsewhere. */
 static void
 test_ends_of_memory(const GsLibcTable *table, const char *name)
@@ -306,6 +305,7 @@ test_ends_of_memory(const GsLibcTable *table, const char *name)
 		munmap(memory, 2 * page);
 }
 
+/* Keys of texts of 200,000 characters are cut.  They are the first bytes of the whole keys. */
 static void
 test_long_texts(const GsLibcTable *table, GsLibcScratch *scratch, const char *name)
 {
