@@ -134,7 +134,7 @@ extern void gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes
 								  uint32 n_arrays);
 extern GsArraysOutcome gs_client_wait_arrays(GsClient *client, int chunk);
 
-/* Leader, after overflow: a chunk whose rows the device refused; -1: no more. */
+/* Leader, after overflow: a REJECTED chunk, to take its rows back; -1: no more. */
 extern int	gs_client_take_rejected(GsClient *client);
 
 #endif							/* GS_CLIENT_H */

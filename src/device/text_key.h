@@ -6,8 +6,8 @@
  * A table is one block of memory without pointers, so processes share it, and a GPU has a copy.
  *
  * A device makes the keys of most texts.  A feeder finds out by a text's bytes whether it does, and how long
- * the key is at most: gs_text_key_bound().  The bound of a text is the sum of its characters' bounds.
- * text_bound.c counts the characters of ASCII by class, 16 at once.
+ * the key is at most: gs_text_key_bound().  The bound of a text is at least the sum of its characters'
+ * bounds.  It may be greater, because text_bound.c counts printable ASCII by class, 16 characters at once.
  *
  * A key has levels.  A byte ends each level.  Behind the first level, counts stand for runs of the common
  * weight, as in ICU's sort keys.  A count goes down from the highest byte of a range if a greater weight
@@ -123,7 +123,8 @@ extern void gs_text_offer(GsTextTable *table, bool utf8, uint16_t max_bytes);
 
 /*
  * The most bytes of a text's key, by a table for devices.  len is at most GS_TUPLE_MAX_BYTES.
- * 0: a device may be unable to make the key.
+ * 0: a device may be unable to make the key.  Up to 15 bytes behind the text may be read, in the same page
+ * of memory; the result does not depend on them.
  */
 extern uint32_t gs_text_key_bound(const GsTextTable *table, const uint8_t *text, uint32_t len);
 

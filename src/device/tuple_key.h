@@ -25,8 +25,9 @@
  * Attributes are aligned, except for those of varying width whose header is one byte.
  * Numbers are little-endian.
  *
- * A tuple may be damaged, so no byte outside of it is read.  A tuple that does not fit its description has
- * no key.  Nor has one with pointers of kinds that tables do not contain.  The feeder makes these keys.
+ * A tuple may be damaged, so no byte outside of it is read, except by gs_text_key_bound() as it tells.  A
+ * tuple that does not fit its description has no key.  Nor has one with pointers of kinds that tables do not
+ * contain.  The feeder makes these keys.
  *
  *-------------------------------------------------------------------------
  */

@@ -22,7 +22,7 @@
  *	  FREE		   nobody; on the free list
  *	  HELD		   the backend process that took it
  *	  APPENDING	   the service: rows are on their way to the device
- *	  REJECTED	   nobody; the device refused its rows.  The chunk is on the session's
+ *	  REJECTED	   nobody; its rows are not on the device.  The chunk is on the session's
  *				   rejected list, for the leader to take back
  *	  FETCHING	   the service; a page, an image or sorted arrays are on their way
  *				   from the device

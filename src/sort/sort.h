@@ -16,9 +16,10 @@
  * Fewer rows
  *	  GsSortKeep tells which rows the caller needs: the first of equal rows, the first rows
  *	  of each group (rows that are equal in some first columns), or the first rows of
- *	  all.  Such a caller only reads forward.  If the keys show that a row is not needed, it is dropped
- *	  on the device, or before it is written to temporary files.  The sort may return
- *	  more rows, after a fallback or with inexact keys.  So the caller must drop them itself.
+ *	  all.  A caller that needs only the first of equal rows must not read backward.  If the keys show
+ *	  that a row is not needed, it is dropped on the device, or before it is written to temporary files.
+ *	  The sort may return more rows, after a fallback or with inexact keys.  So the caller must drop them
+ *	  itself.
  *
  * Losing the device
  *	  put, perform and get may answer GS_SORT_LOST: the rows that were fed are gone.  The caller then
