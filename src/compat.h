@@ -434,8 +434,8 @@ ExecEvalExprNoReturnSwitchContext(ExprState *program, ExprContext *econtext)
 #endif
 
 /*
- * Does an aggregate sort its input itself, rather than get it sorted?  (16 and later)  Then it compares, for
- * DISTINCT, with the last input, of which a new group knows nothing.
+ * Does an aggregate sort its input itself, rather than get it sorted?  (16 and later)  With DISTINCT it then
+ * compares each input with the last one, which a new group must forget.
  */
 #if PG_VERSION_NUM >= 160000
 #define GS_COMPAT_PRESORTED_AGGREGATES 1
@@ -447,7 +447,7 @@ ExecEvalExprNoReturnSwitchContext(ExprState *program, ExprContext *econtext)
 #define gs_compat_forget_last_input(trans)	((void) 0)
 #endif
 
-/* What PostgreSQL's sort of so many rows costs, without its input. */
+/* The cost of PostgreSQL's sort of some rows, without its input. */
 static inline Cost
 gs_compat_cost_sort(double rows, int width, int sort_mem)
 {

@@ -49,8 +49,8 @@ extern bool gs_client_service_ready(void);
 extern GsClient *gs_client_open(const GsSessionSpec *spec, int feeders, GsFallback *reason);
 
 /*
- * Any feeder: the rows have few groups, so no more should be fed.  False, and nothing changes: so many rows
- * were appended that going on costs less than beginning again.
+ * Any feeder: stops the feeding, because the rows have few groups.  Returns false and changes nothing if
+ * enough rows were appended that going on costs less than beginning again.
  */
 extern bool gs_client_decline(GsClient *client);
 extern GsSessionHandle gs_client_handle(const GsClient *client);

@@ -319,7 +319,7 @@ extern bool gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace,
 
 /* ---- service_staging.c: the caller holds the lock in all of these ---- */
 
-extern int	gs_session_alloc(int feeders);	/* -1: none to be had now */
+extern int	gs_session_alloc(int feeders);	/* -1: the role may not open one now */
 extern void gs_session_free(int session);	/* frees its chunks as well */
 
 /* Change a session's promise, as far as chunks can be promised. */

@@ -4,8 +4,8 @@
  *	  The compressed form in which records are written to temporary files.
  *
  * Files contain rows and keys, while PostgreSQL's own sort writes rows only.  But keys add little.  Rows
- * are in order, so a key begins with bytes of the key before it, and the row contains the values of which
- * the key was made.  So a record is written as its differences from the record before it, and from itself:
+ * are in order, so a key begins with bytes of the key before it.  And a key is made from values that its row
+ * contains.  So a record is written as its differences from the record before it, and from itself:
  *
  *		flags				one byte, CODE_ below
  *		row's length		unless it is that of the record before

@@ -23,17 +23,17 @@
  *				N (sum(f(sorted x))) -> GpuArraySort (.., sorted x) -> child
  *
  * What makes it the same query
- *	  - Calls that their expression evaluates only sometimes are taken out only
- *		where that can do no harm (plan/array_calls.c).
- *	  - Filters keep their order, which security barriers rely on: from the
- *		first one with a call on, all go up.  Then the target list is computed
- *		above as well, for rows that have passed the filter only.
- *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
- *		the calls' arguments then.  So it is used only for rows that will be asked for, and where
- *		nobody can tell (may_run_ahead()).  At the top of a plan that is known when it runs, see
- *		gpunode.h.  Other expressions wait until their row is asked for.
- *	  - It cannot be read backward, marked, or asked what row of a table it
- *		stands at.  So it is not put where cursors want that, or merge joins.
+ *	  - An expression may evaluate a call for some rows only.  Such a call is taken out only if that does no
+ *		harm (plan/array_calls.c).
+ *	  - Filters keep their order, because security barriers rely on it.  The first filter with a call goes up,
+ *		and so do all filters behind it.  The target list then goes up as well: it is computed only for rows
+ *		that passed the filters.
+ *	  - GpuArraySort reads some rows of its child ahead, and evaluates the calls' arguments then.  This is
+ *		allowed where all rows will be read, or where nobody can tell the difference (may_run_ahead()).  At
+ *		the top of a plan the executor knows whether all rows will be read (gpunode.h).  Other expressions
+ *		are evaluated when their row is returned.
+ *	  - GpuArraySort cannot read backward, mark a row, or name the row's place in a table.  So it is not put
+ *		below merge joins, or where cursors need these.
  *
  * Expressions have their final form here, see plan_steps.c.
  *
@@ -90,7 +90,7 @@ typedef struct ArrayPlanContext
 	Plan	   *parent;			/* NULL: it is the topmost one */
 } ArrayPlanContext;
 
-/* An array about whose elements nothing is known has so many. */
+/* The number of elements of an array without statistics. */
 #define GUESSED_ELEMENTS	10.0
 
 /* For may_run_ahead(). */

@@ -14,8 +14,8 @@
  * asks this Agg for rows: its program for a row's transitions is run here for each row.  States begin with
  * their initial values, and final functions are called, as in nodeAgg.c, which exports no function for that.
  *
- * For the aggregates' functions the caller is the Agg; in a window it is a WindowAggState, of which
- * AggCheckCallContext() reads nothing but curaggcontext.  There a state gets more rows after its value was
+ * The aggregates' functions see the Agg as their caller.  In a window they see a WindowAggState, where
+ * AggCheckCallContext() reads only curaggcontext.  There a state gets more rows after its value was
  * asked for; the planner takes only final functions that leave the state as it is.
  *
  * The Agg begins and ends the child, because the program depends on the child's slots.  A row may come in

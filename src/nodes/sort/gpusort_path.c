@@ -160,7 +160,7 @@ make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows
 	return &path->path;
 }
 
-/* A Gather over GpuSortFeed; all processes together feed so many rows. */
+/* Makes a Gather over GpuSortFeed.  rows: fed by all processes together. */
 static Path *
 make_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, double rows)
 {

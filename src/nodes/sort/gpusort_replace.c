@@ -14,7 +14,7 @@
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
  *
- *	  - those in the chain of an Agg, of which the executor makes no nodes
+ *	  - those in the chain of an Agg, because the executor makes no nodes of that chain
  *	  - those below a Limit that PostgreSQL's top-N heapsort does better
  *	  - those that cost less as they are
  *

@@ -82,7 +82,7 @@ typedef struct GpuWindowState
 	int			n_functions;	/* without aggregates */
 	GsWindowFunction *functions;
 	GsAggregates *aggregates;	/* NULL: none */
-	int64		aggregated;		/* so many rows of the partition are in the aggregates */
+	int64		aggregated;		/* rows of the partition that are in the aggregates */
 
 	WindowStatus status;
 	bool		started;		/* offsets are known */
