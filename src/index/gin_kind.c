@@ -39,9 +39,6 @@
 #include "index/index_tuple.h"
 #include "sort/sort_rows.h"
 
-/* The column's number, one column of keys for each index column, and the TID. */
-#define MAX_SORT_COLUMNS (INDEX_MAX_KEYS + 2)
-
 /* The feed of a GIN index. */
 typedef struct GinFeed
 {
@@ -50,34 +47,27 @@ typedef struct GinFeed
 	MemoryContext scratch;		/* reset after each row */
 	GsTupleFormer *formers[INDEX_MAX_KEYS]; /* form each column's entries */
 	bool		choose[INDEX_MAX_KEYS]; /* have ginExtractEntries() choose among equal keys of a value */
-	int			first_key;		/* key_values[first_key] is the first column's key */
-	GsPutRow	row;
-	Datum		key_values[MAX_SORT_COLUMNS];
-	bool		key_isnull[MAX_SORT_COLUMNS];
+	int			first_key;		/* feed.key_values[first_key] is the first column's key */
 } GinFeed;
 
-/* The order of a column's keys.  False: it cannot be expressed by keys. */
 static bool
-column_order(Relation index, int i, Oid *type, Oid *sort_operator, Oid *collation)
+gin_column_order(Relation index, int i, GsIndexOrder *order)
 {
 	Oid			compare = index_getprocid(index, i + 1, GIN_COMPARE_PROC);
 	TypeCacheEntry *entry;
 
 	if (compare == F_GIN_CMP_TSLEXEME || compare == F_GIN_COMPARE_JSONB)
 	{
-		*type = TEXTOID;
-		*sort_operator = TextLessOperator;
-		*collation = C_COLLATION_OID;
+		*order = (GsIndexOrder){TEXTOID, TextLessOperator, C_COLLATION_OID, false};
 		return true;
 	}
-	*type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
-	entry = lookup_type_cache(*type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
-	*sort_operator = entry->lt_opr;
+	order->type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
+	entry = lookup_type_cache(order->type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
+	order->sort_operator = entry->lt_opr;
 	/* as in initGinState() */
-	*collation = OidIsValid(index->rd_indcollation[i]) ? index->rd_indcollation[i] :
-		DEFAULT_COLLATION_OID;
-	if (!type_is_collatable(*type))
-		*collation = InvalidOid;
+	if (type_is_collatable(order->type))
+		order->collation = OidIsValid(index->rd_indcollation[i]) ? index->rd_indcollation[i] :
+			DEFAULT_COLLATION_OID;
 	return OidIsValid(entry->lt_opr) && (!OidIsValid(compare) || compare == entry->cmp_proc);
 }
 
@@ -85,43 +75,12 @@ column_order(Relation index, int i, Oid *type, Oid *sort_operator, Oid *collatio
 static bool
 equal_image(Relation index, int i)
 {
-	Oid			type;
-	Oid			sort_operator;
-	Oid			collation;
+	GsIndexOrder order = {0};
 	TypeCacheEntry *entry;
 
-	(void) column_order(index, i, &type, &sort_operator, &collation);
-	entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
-	return gs_index_equal_image(entry->btree_opf, entry->btree_opintype, collation);
-}
-
-static GsKeyDesc *
-gin_key_desc(Relation index, int ncols, GsRefusal *refusal)
-{
-	AttrNumber	attnos[MAX_SORT_COLUMNS];
-	Oid			operators[MAX_SORT_COLUMNS];
-	Oid			collations[MAX_SORT_COLUMNS] = {0};
-	bool		nulls_first[MAX_SORT_COLUMNS] = {0};
-	Oid			types[MAX_SORT_COLUMNS];
-	int			n = 0;
-
-	if (RelationGetDescr(index)->natts > 1)
-	{
-		types[n] = INT2OID;
-		operators[n++] = lookup_type_cache(INT2OID, TYPECACHE_LT_OPR)->lt_opr;
-	}
-	for (int i = 0; i < ncols; i++, n++)
-		if (!column_order(index, i, &types[n], &operators[n], &collations[n]))
-		{
-			*refusal = GS_REFUSE_OPCLASS;
-			return NULL;
-		}
-	types[n] = TIDOID;
-	operators[n++] = TIDLessOperator;
-	for (int i = 0; i < n; i++)
-		attnos[i] = i + 1;
-	return gs_key_desc_create(&(GsColumns){n, attnos, operators, collations, nulls_first}, types, NULL,
-							  false, refusal);
+	(void) gin_column_order(index, i, &order);
+	entry = lookup_type_cache(order.type, TYPECACHE_BTREE_OPFAMILY);
+	return gs_index_equal_image(entry->btree_opf, entry->btree_opintype, order.collation);
 }
 
 /* Feed an entry of the i'th column. */
@@ -143,16 +102,11 @@ put_entry(GinFeed *gin, int i, ItemPointer tid, Datum key, GinNullCategory categ
 	}
 	else
 		tuple = GinFormTuple(&gin->state, i + 1, (Datum) 0, category, NULL, 0, 0, true);
-	tuple->t_tid = *tid;
-
-	gin->key_values[0] = Int16GetDatum(i + 1);	/* if there is one column: overwritten */
-	gin->key_values[at] = key;
-	gin->key_isnull[at] = category != GIN_CAT_NORM_KEY;
-	gin->row.bytes = tuple;
-	gin->row.n_bytes = IndexTupleSize(tuple);
-	gin->feed.status = gs_feeder_put(gin->feed.feeder, &gin->row);
-	gin->feed.tuples += 1;
-	gin->key_isnull[at] = true;
+	gin->feed.key_values[0] = Int16GetDatum(i + 1); /* if there is one column: overwritten */
+	gin->feed.key_values[at] = key;
+	gin->feed.key_isnull[at] = category != GIN_CAT_NORM_KEY;
+	gs_index_feed_put(&gin->feed, tuple, tid);
+	gin->feed.key_isnull[at] = true;
 }
 
 /* Feed the entries of a value; mirrors ginExtractEntries(). */
@@ -201,7 +155,7 @@ gin_put(GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool al
 	GinFeed    *gin = (GinFeed *) feed;
 	MemoryContext old = MemoryContextSwitchTo(gin->scratch);
 
-	gin->key_values[gin->first_key + gin->state.origTupdesc->natts] = PointerGetDatum(tid);
+	feed->key_values[gin->first_key + gin->state.origTupdesc->natts] = PointerGetDatum(tid);
 	for (int i = 0; i < gin->state.origTupdesc->natts && feed->status == GS_PUT_OK; i++)
 		put_value(gin, i, tid, values[i], isnull[i]);
 	MemoryContextSwitchTo(old);
@@ -224,10 +178,8 @@ gin_feed_create(Relation index, const IndexInfo *info)
 	{
 		gin->choose[i] = !equal_image(index, i);
 		gin->formers[i] = gs_tuple_former_create(gin->state.tupdesc[i]);
-		gin->key_isnull[gin->first_key + i] = true;
+		gin->feed.key_isnull[gin->first_key + i] = true;
 	}
-	gin->row.values = gin->key_values;
-	gin->row.isnull = gin->key_isnull;
 	return &gin->feed;
 }
 
@@ -279,7 +231,8 @@ const GsIndexKind gs_gin_kind = {
 	.access_method = GIN_AM_OID,
 	.build = ginbuild,
 	.subphases = {GS_COMPAT_GIN_PHASE_SCAN, GS_COMPAT_GIN_PHASE_SORT, GS_COMPAT_GIN_PHASE_WRITE},
-	.key_desc = gin_key_desc,
+	.numbers_columns = true,
+	.column_order = gin_column_order,
 	.feed_create = gin_feed_create,
 	.write = gin_write,
 };

@@ -128,7 +128,7 @@ refused_column(const GsIndexKind *kind, Relation index)
 	GsRefusal	refusal;
 
 	while (ncols < IndexRelationGetNumberOfKeyAttributes(index) &&
-		   kind->key_desc(index, ncols, &refusal) != NULL)
+		   gs_index_key_desc(kind, index, ncols, &refusal) != NULL)
 		ncols++;
 	return ncols - 1;
 }
@@ -183,7 +183,7 @@ accept_index(const GsIndexKind *kind, Relation heap, Relation index, const char 
 		refuse(kind, index, work, GS_REFUSE_SERVICE);
 		return NULL;
 	}
-	desc = kind->key_desc(index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
+	desc = gs_index_key_desc(kind, index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
 	if (desc == NULL)
 		refuse(kind, index, work, refusal);
 	return desc;

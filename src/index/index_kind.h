@@ -17,6 +17,9 @@
 #include "stats.h"
 #include "utils/rel.h"
 
+/* The columns that tuples are sorted by: one more than the index's at each end, see gs_index_key_desc(). */
+#define GS_INDEX_SORT_COLUMNS	(INDEX_MAX_KEYS + 2)
+
 /* Makes index tuples of the rows that a scan of the table finds, and feeds them. */
 typedef struct GsIndexFeed GsIndexFeed;
 struct GsIndexFeed
@@ -29,7 +32,30 @@ struct GsIndexFeed
 	GsFeeder   *feeder;			/* the scan's */
 	GsPut		status;			/* not GS_PUT_OK, which is 0: feeding has failed */
 	double		tuples;			/* number of tuples fed */
+	GsPutRow	row;			/* its key is made of the values below */
+	Datum		key_values[GS_INDEX_SORT_COLUMNS];
+	bool		key_isnull[GS_INDEX_SORT_COLUMNS];
 };
+
+/* Feed an index tuple, which gets this TID; its key's values are set. */
+static inline void
+gs_index_feed_put(GsIndexFeed *feed, IndexTuple tuple, ItemPointer tid)
+{
+	tuple->t_tid = *tid;
+	feed->row.bytes = tuple;
+	feed->row.n_bytes = IndexTupleSize(tuple);
+	feed->status = gs_feeder_put(feed->feeder, &feed->row);
+	feed->tuples += 1;
+}
+
+/* The order of one of the index's columns. */
+typedef struct GsIndexOrder
+{
+	Oid			type;
+	Oid			sort_operator;
+	Oid			collation;
+	bool		nulls_first;
+} GsIndexOrder;
 
 /* The result of writing an index. */
 typedef struct GsIndexWritten
@@ -44,15 +70,13 @@ typedef struct GsIndexKind
 	ambuild_function build;		/* PostgreSQL's own */
 	bool		has_output;		/* its pages are written by a GsPageOutput */
 	bool		feeds_tuples;	/* its rows are index tuples whose keys devices can make */
+	bool		numbers_columns;	/* if it has several columns, each tuple is of one of them */
 	int			subphases[3];	/* numbers of the progress view: scan, sort, writing */
 
-	/*
-	 * The keys by which tuples are sorted for write(), for the index's first ncols key columns.  NULL and
-	 * the reason: keys cannot express the order.  Allocates in CurrentMemoryContext.
-	 */
-	GsKeyDesc  *(*key_desc) (Relation index, int ncols, GsRefusal *refusal);
+	/* The order of column i, from 0.  False: keys cannot express it. */
+	bool		(*column_order) (Relation index, int i, GsIndexOrder *order);
 
-	/* Makes a feed with the keys of key_desc(), in CurrentMemoryContext.  Unused fields are 0. */
+	/* Makes a feed with the keys of gs_index_key_desc(), in CurrentMemoryContext.  Unused fields are 0. */
 	GsIndexFeed *(*feed_create) (Relation index, const IndexInfo *info);
 
 	/*
@@ -74,6 +98,13 @@ gs_index_kind(Oid access_method)
 		return &gs_btree_kind;
 	return access_method == gs_gin_kind.access_method ? &gs_gin_kind : NULL;
 }
+
+/*
+ * index_scan.c: the keys by which tuples are sorted for write().  Their columns, numbered from 1: the tuple's
+ * column if the kind has numbers_columns and there are several; the index's first ncols key columns; the heap
+ * TID.  NULL and the reason: keys cannot express the order.  Allocates in CurrentMemoryContext.
+ */
+extern GsKeyDesc *gs_index_key_desc(const GsIndexKind *kind, Relation index, int ncols, GsRefusal *refusal);
 
 /*
  * index_scan.c: the table's scan.  Every tuple to be indexed goes to the device, from this process and

@@ -42,9 +42,12 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
 #include "pgstat.h"
 #include "storage/spin.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
 #include "compat.h"
 #include "feed/heap_pages.h"
@@ -84,6 +87,43 @@ typedef struct Participant
 } Participant;
 
 PGDLLEXPORT void gpusort_index_worker(dsm_segment *seg, shm_toc *toc);
+
+GsKeyDesc *
+gs_index_key_desc(const GsIndexKind *kind, Relation index, int ncols, GsRefusal *refusal)
+{
+	AttrNumber	attnos[GS_INDEX_SORT_COLUMNS];
+	Oid			operators[GS_INDEX_SORT_COLUMNS];
+	Oid			collations[GS_INDEX_SORT_COLUMNS] = {0};
+	bool		nulls_first[GS_INDEX_SORT_COLUMNS] = {0};
+	Oid			types[GS_INDEX_SORT_COLUMNS];
+	int			n = 0;
+
+	if (kind->numbers_columns && RelationGetDescr(index)->natts > 1)
+	{
+		types[n] = INT2OID;
+		operators[n++] = lookup_type_cache(INT2OID, TYPECACHE_LT_OPR)->lt_opr;
+	}
+	for (int i = 0; i < ncols; i++, n++)
+	{
+		GsIndexOrder order = {0};
+
+		if (!kind->column_order(index, i, &order))
+		{
+			*refusal = GS_REFUSE_OPCLASS;
+			return NULL;
+		}
+		types[n] = order.type;
+		operators[n] = order.sort_operator;
+		collations[n] = order.collation;
+		nulls_first[n] = order.nulls_first;
+	}
+	types[n] = TIDOID;
+	operators[n++] = TIDLessOperator;
+	for (int i = 0; i < n; i++)
+		attnos[i] = i + 1;
+	return gs_key_desc_create(&(GsColumns){n, attnos, operators, collations, nulls_first}, types, NULL,
+							  false, refusal);
+}
 
 static inline bool
 is_heap(Relation table)
@@ -168,6 +208,8 @@ participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *i
 	part.shared = shared;
 	part.feed = kind->feed_create(index, info);
 	part.feed->feeder = feeder;
+	part.feed->row.values = part.feed->key_values;
+	part.feed->row.isnull = part.feed->key_isnull;
 
 	if (shared->parallel)
 		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));
@@ -289,7 +331,7 @@ gpusort_index_worker(dsm_segment *seg, shm_toc *toc)
 	info = BuildIndexInfo(index);
 	info->ii_Concurrent = shared->target.concurrent;
 	info->ii_Unique = shared->unique;
-	desc = kind->key_desc(index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
+	desc = gs_index_key_desc(kind, index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
 	participate(kind, heap, index, info, gs_client_attach(shared->session), desc, shared, false);
 	gs_index_worker_end(toc, heap, index);
 }
