@@ -37,6 +37,7 @@
 #include "index/gin_writer.h"
 #include "index/index_kind.h"
 #include "index/index_tuple.h"
+#include "key/key_types.h"
 #include "sort/sort_rows.h"
 
 /* The feed of a GIN index. */
@@ -80,7 +81,7 @@ equal_image(Relation index, int i)
 
 	(void) gin_column_order(index, i, &order);
 	entry = lookup_type_cache(order.type, TYPECACHE_BTREE_OPFAMILY);
-	return gs_index_equal_image(entry->btree_opf, entry->btree_opintype, order.collation);
+	return gs_key_equal_image(entry->btree_opf, entry->btree_opintype, order.collation);
 }
 
 /* Feed an entry of the i'th column. */

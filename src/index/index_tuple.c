@@ -30,15 +30,14 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
-#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
 
 #include "chunk/tuple_form.h"
 #include "index/index_tuple.h"
+#include "key/key_types.h"
 
 /*
  * Forming
@@ -107,16 +106,6 @@ gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull)
 	return tuple;
 }
 
-bool
-gs_index_equal_image(Oid opfamily, Oid type, Oid collation)
-{
-	Oid			function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
-
-	/* for bpchar the function is wrong: values that differ only in trailing blanks are equal */
-	return OidIsValid(function) && type != BPCHAROID &&
-		DatumGetBool(OidFunctionCall1Coll(function, collation, ObjectIdGetDatum(type)));
-}
-
 /*
  * Reading
  */
@@ -183,8 +172,8 @@ init_comparison(GsIndexStream *stream)
 		column->len = attr->attlen;
 		column->collation = index->rd_indcollation[i];
 		column->compare = index_getprocinfo(index, i + 1, BTORDER_PROC);
-		column->image = gs_index_equal_image(index->rd_opfamily[i], index->rd_opcintype[i],
-											 column->collation);
+		column->image = gs_key_equal_image(index->rd_opfamily[i], index->rd_opcintype[i],
+										   column->collation);
 	}
 }
 

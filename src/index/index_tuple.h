@@ -49,9 +49,6 @@ gs_index_same_image(const IndexTupleData *a, const IndexTupleData *b)
 	return true;
 }
 
-/* Do values that are equal by a btree operator family have the same image? */
-extern bool gs_index_equal_image(Oid opfamily, Oid type, Oid collation);
-
 typedef struct GsIndexStream GsIndexStream;
 
 /* This bit marks tuples that are exempt from uniqueness when they are fed.  The stream clears it. */

@@ -42,8 +42,10 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 #include "key/key_encode.h"
@@ -111,4 +113,14 @@ gs_key_type_lookup(Oid type, Oid opfamily, GsRefusal *refusal)
 		*refusal = GS_REFUSE_OPCLASS;
 	}
 	return NULL;
+}
+
+bool
+gs_key_equal_image(Oid opfamily, Oid type, Oid collation)
+{
+	Oid			function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
+
+	/* bpchar, whose trailing blanks do not count, and oidvector have no such function in PostgreSQL 19 */
+	return OidIsValid(function) && type != BPCHAROID && type != OIDVECTOROID &&
+		DatumGetBool(OidFunctionCall1Coll(function, collation, ObjectIdGetDatum(type)));
 }

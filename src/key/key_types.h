@@ -31,6 +31,12 @@ typedef struct GsKeyType
 extern const GsKeyType *gs_key_type_lookup(Oid type, Oid opfamily, GsRefusal *refusal);
 
 /*
+ * key_types.c: have values always the same image if they are equal by a btree operator family with this input
+ * type?
+ */
+extern bool gs_key_equal_image(Oid opfamily, Oid type, Oid collation);
+
+/*
  * key_collation.c: can keys express the collation's order?  If so, sets ICU's collator or libc's table.
  * Both are NULL if the text's bytes have that order.
  */

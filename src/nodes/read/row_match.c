@@ -25,10 +25,11 @@
 
 #include "executor/executor.h"
 #include "utils/datum.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
+#include "key/key_types.h"
 #include "nodes/read/row_match.h"
 #include "nodes/sort/gpusort.h"
 
@@ -49,28 +50,14 @@ struct RowComparison
 	ComparedColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/* Is it an equality of common types whose equal values always have the same bits? */
+/* Is it the equality of the type's default operator class, and have equal values always the same bits? */
 static bool
-compares_images(Oid operator, Oid collation)
+compares_images(Oid type, Oid equality, Oid collation)
 {
-	switch (get_opcode(operator))
-	{
-		case F_INT2EQ:
-		case F_INT4EQ:
-		case F_INT8EQ:
-		case F_OIDEQ:
-		case F_BOOLEQ:
-		case F_DATE_EQ:
-		case F_TIMESTAMP_EQ:
-		case F_TIMESTAMPTZ_EQ:
-		case F_ENUM_EQ:
-		case F_UUID_EQ:
-			return true;
-		case F_TEXTEQ:
-			return OidIsValid(collation) && get_collation_isdeterministic(collation);
-		default:
-			return false;
-	}
+	const TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR | TYPECACHE_BTREE_OPFAMILY);
+
+	return entry->eq_opr == equality &&
+		gs_key_equal_image(entry->btree_opf, entry->btree_opintype, collation);
 }
 
 /* By order's columns and then partition's; NULL: there are none. */
@@ -96,7 +83,7 @@ make_comparison(CustomScanState *node, const GsColumns *order, const GsColumns *
 		column->byval = attr->attbyval;
 		column->len = attr->attlen;
 		column->collation = columns->collations[number];
-		if (compares_images(columns->operators[number], column->collation))
+		if (compares_images(attr->atttypid, columns->operators[number], column->collation))
 			continue;
 		fmgr_info(get_opcode(columns->operators[number]), &column->equality);
 		comparison->calls = true;

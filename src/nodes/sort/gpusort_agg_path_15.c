@@ -26,7 +26,6 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -39,6 +38,7 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "key/key_types.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
 
@@ -74,15 +74,10 @@ gs_agg_takes_any_equal(const Aggref *agg)
 		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
 		Oid			opfamily;
 		Oid			type;
-		Oid			function;
 		bool		descending;
 
-		if (!gs_compat_ordering_op(clause->sortop, &opfamily, &type, &descending))
-			return false;
-		function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
-		if (!OidIsValid(function) ||
-			!DatumGetBool(OidFunctionCall1Coll(function, exprCollation(expr),
-											   ObjectIdGetDatum(type))))
+		if (!gs_compat_ordering_op(clause->sortop, &opfamily, &type, &descending) ||
+			!gs_key_equal_image(opfamily, type, exprCollation(expr)))
 			return false;
 	}
 	return true;
