@@ -33,9 +33,11 @@
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
+#include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
 #include "chunk/tuple_form.h"
+#include "compat.h"
 #include "index/index_tuple.h"
 #include "key/key_types.h"
 
@@ -113,13 +115,10 @@ gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull)
 /* How the values of a key column are compared. */
 typedef struct ComparedColumn
 {
-	bool		desc;
-	bool		nulls_first;
+	SortSupportData order;
 	bool		image;			/* values are equal if their images are */
 	bool		byval;
 	int16		len;
-	FmgrInfo   *compare;
-	Oid			collation;
 } ComparedColumn;
 
 struct GsIndexStream
@@ -166,14 +165,15 @@ init_comparison(GsIndexStream *stream)
 		ComparedColumn *column = &stream->columns[i];
 		Form_pg_attribute attr = TupleDescAttr(stream->tupdesc, i);
 
-		column->desc = (index->rd_indoption[i] & INDOPTION_DESC) != 0;
-		column->nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+		column->order.ssup_cxt = stream->context;
+		column->order.ssup_collation = index->rd_indcollation[i];
+		column->order.ssup_nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+		column->order.ssup_attno = i + 1;
+		gs_compat_index_sort_support(index, (index->rd_indoption[i] & INDOPTION_DESC) != 0, &column->order);
 		column->byval = attr->attbyval;
 		column->len = attr->attlen;
-		column->collation = index->rd_indcollation[i];
-		column->compare = index_getprocinfo(index, i + 1, BTORDER_PROC);
 		column->image = gs_key_equal_image(index->rd_opfamily[i], index->rd_opcintype[i],
-										   column->collation);
+										   index->rd_indcollation[i]);
 	}
 }
 
@@ -316,11 +316,11 @@ plainly_different(const GsIndexStream *stream, IndexTuple a, IndexTuple b)
 		 memcmp(a_value, b_value, VARSIZE_1B(a_value)) != 0);
 }
 
-static int32
-compare_values(GsIndexStream *stream, ComparedColumn *column, Datum a, Datum b)
+static int
+compare_values(GsIndexStream *stream, ComparedColumn *column, Datum a, bool a_null, Datum b, bool b_null)
 {
 	MemoryContext old = MemoryContextSwitchTo(stream->scratch);
-	int32		order = DatumGetInt32(FunctionCall2Coll(column->compare, column->collation, a, b));
+	int			order = ApplySortComparator(a, a_null, b, b_null, &column->order);
 
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(stream->scratch);
@@ -333,21 +333,15 @@ is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next, int *key)
 {
 	for (int i = 0; i < stream->nkeys; i++)
 	{
-		ComparedColumn *column = &stream->columns[i];
 		bool		a_null;
 		bool		b_null;
 		Datum		a = index_getattr(tuple, i + 1, stream->tupdesc, &a_null);
 		Datum		b = index_getattr(next, i + 1, stream->tupdesc, &b_null);
-		int32		order;
+		int			order = compare_values(stream, &stream->columns[i], a, a_null, b, b_null);
 
-		if (a_null && b_null)
-			continue;
 		*key = i;
-		if (a_null || b_null)
-			return a_null != column->nulls_first;
-		order = compare_values(stream, column, a, b);
 		if (order != 0)
-			return (order > 0) != column->desc;
+			return order > 0;
 	}
 	return false;
 }
@@ -392,7 +386,7 @@ keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
 			if (!datum_image_eq(a_value, b_value, column->byval, column->len))
 				return false;
 		}
-		else if (compare_values(stream, column, a_value, b_value) != 0)
+		else if (compare_values(stream, column, a_value, false, b_value, false) != 0)
 			return false;
 	}
 	return true;
