@@ -391,9 +391,6 @@ gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageOutput *
 	GsBtreeWriter *writer;
 	PGAlignedBlock block;
 
-	if (RelationGetNumberOfBlocks(index) != 0)
-		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-
 	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort btree writer",
 									ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(context);

@@ -93,8 +93,6 @@ gs_gin_writer_begin(Relation index)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	GsGinWriter *writer = palloc0(sizeof(GsGinWriter));
 
-	if (RelationGetNumberOfBlocks(index) != 0)
-		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	writer->index = index;
 	writer->context = context;
 	writer->scratch = AllocSetContextCreate(context, "gpusort gin entry", ALLOCSET_DEFAULT_SIZES);
