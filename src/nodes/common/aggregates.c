@@ -96,7 +96,7 @@ struct GsAggregates
 	ExprContext *filter_context;	/* NULL: no filter */
 	AggState   *agg;			/* of the others; NULL: there is none */
 	Node	   *caller;			/* that their functions see */
-	MemoryContext results;		/* of values; NULL: none of them is allocated */
+	MemoryContext results;		/* of values */
 	int			n_calls;
 	Call		calls[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -307,14 +307,7 @@ advance_accumulator(Accumulator *accumulator, const TupleTableSlot *row)
 	}
 }
 
-/* Is the result made in CurrentMemoryContext? */
-static inline bool
-allocates(const Accumulator *accumulator)
-{
-	return accumulator->kind == ACCUMULATE_AVG;
-}
-
-/* Good until the accumulator begins again or is advanced. */
+/* In CurrentMemoryContext, or good until the accumulator begins again or is advanced. */
 static Datum
 accumulator_result(Accumulator *accumulator, bool *isnull)
 {
@@ -326,7 +319,7 @@ accumulator_result(Accumulator *accumulator, bool *isnull)
 		SET_VARSIZE(accumulator->text.data, accumulator->text.len);
 		return PointerGetDatum(accumulator->text.data);
 	}
-	if (allocates(accumulator))
+	if (accumulator->kind == ACCUMULATE_AVG)
 		return DirectFunctionCall2(numeric_div,
 								   NumericGetDatum(int64_to_numeric(DatumGetInt64(accumulator->value))),
 								   NumericGetDatum(int64_to_numeric(accumulator->count)));
@@ -435,15 +428,6 @@ init_call(GsAggregates *aggregates, CustomScanState *node, Aggref *aggref, int c
 		aggregates->filter_context = CreateExprContext(node->ss.ps.state);
 }
 
-static bool
-takes_memory(const GsAggregates *aggregates)
-{
-	for (int i = 0; i < aggregates->n_accumulators; i++)
-		if (allocates(&aggregates->accumulators[i]))
-			return true;
-	return aggregates->agg != NULL;
-}
-
 GsAggregates *
 gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int eflags)
 {
@@ -478,9 +462,8 @@ gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int
 		outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	if (aggregates->n_calls == 0)
 		return NULL;
-	if (takes_memory(aggregates))
-		aggregates->results = AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregates",
-													ALLOCSET_SMALL_SIZES);
+	aggregates->results = AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregates",
+												ALLOCSET_SMALL_SIZES);
 	return aggregates;
 }
 
@@ -620,13 +603,9 @@ finish_call(AggState *agg, Node *caller, AggStatePerAgg call, Datum *value, bool
 void
 gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan)
 {
-	MemoryContext old = CurrentMemoryContext;
+	MemoryContext old = MemoryContextSwitchTo(aggregates->results);
 
-	if (aggregates->results)
-	{
-		MemoryContextReset(aggregates->results);
-		MemoryContextSwitchTo(aggregates->results);
-	}
+	MemoryContextReset(aggregates->results);
 	for (int i = 0; i < aggregates->n_calls; i++)
 	{
 		Call	   *call = &aggregates->calls[i];
