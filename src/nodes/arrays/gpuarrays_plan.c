@@ -341,7 +341,7 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 
 	above = add_calls(list_copy(kept), calls);
 	scan = make_array_sort(context, place, plan, gs_node_use_columns(plan->targetlist, above, INDEX_VAR),
-						   add_calls(gs_node_outer_tlist(kept),
+						   add_calls(gs_node_tlist(kept, OUTER_VAR),
 									 gs_node_use_columns(calls, columns.tlist, OUTER_VAR)),
 						   list_length(calls));
 	scan->qual = gs_node_use_columns(clauses, above, INDEX_VAR);
@@ -442,7 +442,7 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 		return;
 
 	/* the node finds the sorted arrays behind its child's other columns */
-	columns = list_copy_tail(add_calls(gs_node_outer_tlist(child->targetlist), calls),
+	columns = list_copy_tail(add_calls(gs_node_tlist(child->targetlist, OUTER_VAR), calls),
 							 list_length(child->targetlist));
 	plan->targetlist = gs_node_use_columns(plan->targetlist, columns, OUTER_VAR);
 	plan->qual = gs_node_use_columns(plan->qual, columns, OUTER_VAR);

@@ -96,7 +96,7 @@ gs_node_use_scan_tuple(List *exprs, int calls, List **scan_tlist)
 }
 
 List *
-gs_node_index_tlist(List *tlist)
+gs_node_tlist(List *tlist, int varno)
 {
 	List	   *result = NIL;
 	ListCell   *lc;
@@ -106,20 +106,9 @@ gs_node_index_tlist(List *tlist)
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		TargetEntry *entry = flatCopyTargetEntry(tle);
 
-		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, tle);
+		entry->expr = (Expr *) makeVarFromTargetEntry(varno, tle);
 		result = lappend(result, entry);
 	}
-	return result;
-}
-
-List *
-gs_node_outer_tlist(List *tlist)
-{
-	List	   *result = gs_node_index_tlist(tlist);
-	ListCell   *lc;
-
-	foreach(lc, result)
-		((Var *) lfirst_node(TargetEntry, lc)->expr)->varno = OUTER_VAR;
 	return result;
 }
 
@@ -132,8 +121,8 @@ gs_node_add_column(List *tlist, Expr *expr)
 void
 gs_node_finish_columns(CustomScan *plan)
 {
-	plan->custom_scan_tlist = gs_node_outer_tlist(outerPlan(plan)->targetlist);
-	plan->scan.plan.targetlist = gs_node_index_tlist(plan->scan.plan.targetlist);
+	plan->custom_scan_tlist = gs_node_tlist(outerPlan(plan)->targetlist, OUTER_VAR);
+	plan->scan.plan.targetlist = gs_node_tlist(plan->scan.plan.targetlist, INDEX_VAR);
 }
 
 void

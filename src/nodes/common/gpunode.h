@@ -129,9 +129,8 @@ gs_node_is(const Plan *plan, const GsNode *node)
 extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlist,
 								List *scan_tlist, Plan *child, List *private);
 
-/* A target list that returns tlist's columns from the scan tuple; and one that returns the child's. */
-extern List *gs_node_index_tlist(List *tlist);
-extern List *gs_node_outer_tlist(List *tlist);
+/* A target list of Vars for tlist's columns: INDEX_VAR, of the scan tuple; OUTER_VAR, of the child. */
+extern List *gs_node_tlist(List *tlist, int varno);
 
 /* A target list with another column; the list is changed. */
 extern List *gs_node_add_column(List *tlist, Expr *expr);

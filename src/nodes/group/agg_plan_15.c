@@ -202,7 +202,7 @@ numbered_columns(const AggContext *context)
 static CustomScan *
 number_rows(Plan *sort, List *columns, bool checked)
 {
-	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
+	List	   *scan_tlist = gs_node_tlist(sort->targetlist, OUTER_VAR);
 	WindowFunc *call = makeNode(WindowFunc);
 	FuncExpr   *shown = makeFuncExpr(F_ROW_NUMBER, INT8OID, NIL, InvalidOid, InvalidOid,
 									 COERCE_EXPLICIT_CALL);
@@ -212,7 +212,7 @@ number_rows(Plan *sort, List *columns, bool checked)
 	call->wintype = INT8OID;
 	call->location = -1;
 	scan_tlist = gs_node_add_column(scan_tlist, (Expr *) shown);
-	scan = gs_node_make(&gs_window_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
+	scan = gs_node_make(&gs_window_node, sort, gs_node_tlist(scan_tlist, INDEX_VAR), scan_tlist, sort,
 						list_make3(list_make3_int(GS_FRAME_TO_ROW, true, checked),
 								   columns, list_make4(NIL, NIL, NIL, NIL)));
 	scan->custom_exprs = list_make2(list_make1(call), NIL);

@@ -231,7 +231,8 @@ make_node(PercentileContext *context)
 	Plan	   *sort = outerPlan(agg);
 	GsColumns	groups = gs_columns_of_groups(&agg->plan);
 
-	return gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(context->tlist), context->tlist, sort,
+	return gs_node_make(&gs_percentile_node, sort, gs_node_tlist(context->tlist, INDEX_VAR),
+						context->tlist, sort,
 						list_make2(gs_columns_write(&groups),
 								   list_make2_int(agg->aggstrategy == AGG_PLAIN, !context->others)));
 }
@@ -246,7 +247,7 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	memset(&context, 0, sizeof(context));
 	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
 		return plan;
-	context.tlist = gs_node_outer_tlist(outerPlan(agg)->targetlist);
+	context.tlist = gs_node_tlist(outerPlan(agg)->targetlist, OUTER_VAR);
 	if (!sort_out_functions(&context))
 		return plan;
 	scan = make_node(&context);

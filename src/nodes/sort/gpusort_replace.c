@@ -45,7 +45,8 @@
 static CustomScan *
 make_sort(const Plan *like, List *tlist, Plan *child, List *private)
 {
-	CustomScan *scan = gs_node_make(&gs_sort_node, like, gs_node_index_tlist(tlist), tlist, child, private);
+	CustomScan *scan = gs_node_make(&gs_sort_node, like, gs_node_tlist(tlist, INDEX_VAR), tlist, child,
+									private);
 
 	scan->scan.plan.initPlan = like->initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
@@ -55,7 +56,8 @@ make_sort(const Plan *like, List *tlist, Plan *child, List *private)
 static CustomScan *
 make_feed(const Plan *like, List *tlist, Plan *child, List *private)
 {
-	CustomScan *scan = gs_node_make(&gs_feed_node, like, gs_node_index_tlist(tlist), tlist, child, private);
+	CustomScan *scan = gs_node_make(&gs_feed_node, like, gs_node_tlist(tlist, INDEX_VAR), tlist, child,
+									private);
 
 	scan->scan.plan.parallel_aware = true;
 	scan->scan.plan.parallel_safe = true;
@@ -162,7 +164,7 @@ gs_sort_replace(GsStepContext *context, Plan *plan)
 	{
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
-		CustomScan *feed = make_feed(partial, gs_node_outer_tlist(partial->targetlist), partial,
+		CustomScan *feed = make_feed(partial, gs_node_tlist(partial->targetlist, OUTER_VAR), partial,
 									 gs_plan_write(sort, context->flags));
 
 		feed->scan.plan.plan_node_id = ++context->last_node_id;
@@ -194,7 +196,7 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 	gather = makeNode(Gather);
 	gather->plan = merge->plan;
 	gather->plan.type = T_Gather;
-	gather->plan.targetlist = gs_node_outer_tlist(sort->plan.targetlist);
+	gather->plan.targetlist = gs_node_tlist(sort->plan.targetlist, OUTER_VAR);
 	gather->plan.plan_rows = 0;
 	gather->plan.initPlan = NIL;
 	gather->plan.lefttree = &feed->scan.plan;
@@ -209,7 +211,7 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 	 * sorting.  Where it computed nothing its target list matters all the same:
 	 * at the top of a plan it has the names, and says which columns are junk.
 	 */
-	scan = make_sort(&merge->plan, gs_node_outer_tlist(sort->plan.targetlist), &gather->plan, private);
+	scan = make_sort(&merge->plan, gs_node_tlist(sort->plan.targetlist, OUTER_VAR), &gather->plan, private);
 	scan->scan.plan.targetlist = copyObject(plan->targetlist);
 	ChangeVarNodes((Node *) scan->scan.plan.targetlist, OUTER_VAR, INDEX_VAR, 0);
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
