@@ -177,8 +177,8 @@ known_rows(const List *inputs)
 }
 
 /*
- * PostgreSQL expects that all rows differ.  If it hashes them nevertheless, a hash table of few different rows
- * is faster than a sort.  So a sort is offered only if many different rows are certain.
+ * PostgreSQL expects that all rows differ.  If it hashes them nevertheless, a hash table of few different
+ * rows is faster than a sort.  So a sort is offered only if many different rows are certain.
  */
 static void
 add_union_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
