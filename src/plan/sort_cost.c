@@ -68,7 +68,7 @@
  * but its planner charges the same.  Measured, CPU time of 100,000 rows beyond the scan: 8 ms
  * for an integer, 51 for an integer with two texts, 45 for a numeric; a GpuSort took 19, 31 and 18.
  */
-#define BARE_SORT_SHARE	(1.0 / 6)
+#define BARE_SORT_FRACTION	(1.0 / 6)
 
 /* A hash table of this size is expected to be in the processor's caches. */
 #define HASH_CACHE_BYTES	(8.0 * 1024 * 1024)
@@ -173,7 +173,7 @@ gs_cost_by_index(Cost cost)
 Cost
 gs_cost_by_postgres(Cost cost, int n_columns, Oid type)
 {
-	return n_columns == 1 && get_typbyval(type) ? cost * BARE_SORT_SHARE : cost;
+	return n_columns == 1 && get_typbyval(type) ? cost * BARE_SORT_FRACTION : cost;
 }
 
 /*

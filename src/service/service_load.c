@@ -19,8 +19,8 @@
 #include "fault.h"
 #include "service/service_private.h"
 
-/* A range may hold this part of the session's share, so that two fit. */
-#define RANGE_SHARE 0.42
+/* A range may hold this fraction of the session's share, so that two fit. */
+#define RANGE_FRACTION 0.42
 
 void
 gs_load_begin(int number, uint32 range, bool wanted)
@@ -159,7 +159,7 @@ range_budget(int number)
 	double		held_each = s->run_bytes > 0 ? (double) s->run_held / s->run_bytes : 1;
 	uint64		bytes = Min(gs_memory_share(s->device), gs_role_share(number));
 
-	return Max((uint64) (bytes * RANGE_SHARE / Max(held_each, 1)), 1);
+	return Max((uint64) (bytes * RANGE_FRACTION / Max(held_each, 1)), 1);
 }
 
 static bool

@@ -32,7 +32,7 @@ GsChunk    *gs_chunks = NULL;
 GsSession  *gs_sessions = NULL;
 char	   *gs_arena = NULL;
 GsTicket   *gs_tickets = NULL;
-GsShare    *gs_shares = NULL;
+GsStagingRole *gs_roles = NULL;
 
 StaticAssertDecl(GS_ARENA_ALIGN % GS_CHUNK_BYTES == 0, "chunks are aligned as the arena is");
 
@@ -72,7 +72,7 @@ max_sessions(void)
 
 /* Each session, and each backend that waits for one, may have a role of its own. */
 static int
-max_shares(void)
+max_roles(void)
 {
 	return max_sessions() + MaxBackends;
 }
@@ -85,7 +85,7 @@ control_bytes(void)
 	size = add_size(size, MAXALIGN(mul_size(arena_chunks(), sizeof(GsChunk))));
 	size = add_size(size, MAXALIGN(mul_size(max_sessions(), sizeof(GsSession))));
 	size = add_size(size, MAXALIGN(mul_size(MaxBackends, sizeof(GsTicket))));
-	return add_size(size, mul_size(max_shares(), sizeof(GsShare)));
+	return add_size(size, mul_size(max_roles(), sizeof(GsStagingRole)));
 }
 
 /*
@@ -153,7 +153,7 @@ gs_service_shmem_startup(void)
 	gs_chunks = (GsChunk *) ((char *) gs_shared + MAXALIGN(sizeof(GsShared)));
 	gs_sessions = (GsSession *) ((char *) gs_chunks + MAXALIGN(arena_chunks() * sizeof(GsChunk)));
 	gs_tickets = (GsTicket *) ((char *) gs_sessions + MAXALIGN(max_sessions() * sizeof(GsSession)));
-	gs_shares = (GsShare *) ((char *) gs_tickets + MAXALIGN(MaxBackends * sizeof(GsTicket)));
+	gs_roles = (GsStagingRole *) ((char *) gs_tickets + MAXALIGN(MaxBackends * sizeof(GsTicket)));
 	if (!found)
 	{
 		memset(gs_shared, 0, control_bytes());

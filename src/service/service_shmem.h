@@ -101,22 +101,22 @@ typedef struct GsChunk
 	bool		filling;		/* HELD: a feeder fills it in place (GsSession.filling) */
 } GsChunk;
 
-/* A role's share of staging memory. */
-typedef struct GsShare
+/* A role that has sessions or waits for one, and the staging memory that it holds. */
+typedef struct GsStagingRole
 {
 	Oid			role;
 	int			users;			/* sessions, and backends that wait for one; 0: not in use */
 	int			sessions;
 	int			chunks;			/* chunks that these sessions hold or were promised */
 	dlist_head	queue;			/* tickets of backends that wait for a session, oldest first */
-} GsShare;
+} GsStagingRole;
 
 /* A backend's place in the queue for a session. */
 typedef struct GsTicket
 {
 	uint64		number;			/* 0: the backend is not in the queue */
-	int			share;			/* its role's GsShare */
-	dlist_node	node;			/* in the share's queue */
+	int			role_number;	/* index in gs_roles */
+	dlist_node	node;			/* in its role's queue */
 	ConditionVariable cv;		/* wakes the backend; has its own lock */
 } GsTicket;
 
@@ -182,7 +182,7 @@ typedef struct GsSession
 	Oid			database;
 	Oid			user;
 	Oid			role;			/* the role that the connection was made as */
-	int			share;			/* that role's GsShare */
+	int			role_number;	/* index in gs_roles */
 	TimestampTz opened;
 
 	GsSessionSpec spec;			/* [O] */
@@ -234,7 +234,7 @@ typedef struct GsShared
 	int			n_chunks;		/* constant */
 	int			n_buffers;		/* constant; the service's own chunks, behind the others in the arena */
 	int			n_sessions;		/* constant */
-	int			n_shares_used;	/* shares from this number on are not in use */
+	int			n_roles_used;	/* entries of gs_roles from this one on are not in use */
 	Size		arena_bytes;	/* constant */
 
 	/* the service */
@@ -290,7 +290,7 @@ extern char *gs_arena;
 #define gs_unlock()			(LWLockRelease(gs_shared->lock), GS_DELAY())
 
 extern GsTicket *gs_tickets;	/* by backend, MaxBackends of them */
-extern GsShare *gs_shares;		/* in no order */
+extern GsStagingRole *gs_roles;		/* in no order */
 
 static inline char *
 gs_chunk_memory(int chunk)

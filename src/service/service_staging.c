@@ -2,7 +2,7 @@
  *
  * service_staging.c
  *	  Who may have how much of staging memory: sessions, their chunks and promises,
- *	  shares, and the queue of backends that wait for a session.
+ *	  roles, and the queue of backends that wait for a session.
  *
  * README.md has the rules that these functions keep.  In all of them the caller holds the lock.
  *
@@ -29,18 +29,18 @@ session_promise(const GsSession *session)
 static void
 session_claim(GsSession *session, int held, int reserved)
 {
-	GsShare    *share = &gs_shares[session->share];
+	GsStagingRole *role = &gs_roles[session->role_number];
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	Assert(held >= 0 && reserved >= 0);
 	gs_shared->promised -= session_promise(session);
-	share->chunks -= Max(session->reserved, session->held);
+	role->chunks -= Max(session->reserved, session->held);
 	session->held = held;
 	session->reserved = reserved;
 	gs_shared->promised += session_promise(session);
-	share->chunks += Max(session->reserved, session->held);
+	role->chunks += Max(session->reserved, session->held);
 	Assert(gs_shared->promised >= 0 && gs_shared->promised <= gs_shared->n_free);
-	Assert(share->chunks >= 0);
+	Assert(role->chunks >= 0);
 }
 
 /*
@@ -76,7 +76,7 @@ take_chunk(GsSession *session)
 int
 gs_chunk_take(GsSession *session)
 {
-	if (session_promise(session) == 0 && 2 * gs_shares[session->share].chunks >= unclaimed())
+	if (session_promise(session) == 0 && 2 * gs_roles[session->role_number].chunks >= unclaimed())
 		return -1;
 	return take_chunk(session);
 }
@@ -165,7 +165,7 @@ gs_chunk_free(int chunk)
 void
 gs_session_reserve(GsSession *session, int reserved)
 {
-	const GsShare *share = &gs_shares[session->share];
+	const GsStagingRole *role = &gs_roles[session->role_number];
 
 	if (reserved < session->reserved)
 		session_claim(session, session->held, reserved);
@@ -174,69 +174,69 @@ gs_session_reserve(GsSession *session, int reserved)
 		/* a held chunk is counted already */
 		bool		held = session->reserved < session->held;
 
-		if (held ? unclaimed() < 0 : share->chunks >= unclaimed())
+		if (held ? unclaimed() < 0 : role->chunks >= unclaimed())
 			break;
 		session_claim(session, session->held, session->reserved + 1);
 	}
 }
 
 static int
-share_enter(Oid role)
+role_enter(Oid role)
 {
 	int			found = -1;
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	for (int i = 0; i < gs_shared->n_shares_used; i++)
+	for (int i = 0; i < gs_shared->n_roles_used; i++)
 	{
-		if (gs_shares[i].users > 0 && gs_shares[i].role == role)
+		if (gs_roles[i].users > 0 && gs_roles[i].role == role)
 		{
 			found = i;
 			break;
 		}
-		if (gs_shares[i].users == 0 && found < 0)
+		if (gs_roles[i].users == 0 && found < 0)
 			found = i;
 	}
 	if (found < 0)
-		found = gs_shared->n_shares_used++;
-	gs_shares[found].role = role;
-	gs_shares[found].users++;
+		found = gs_shared->n_roles_used++;
+	gs_roles[found].role = role;
+	gs_roles[found].users++;
 	return found;
 }
 
 static void
-share_leave(int share)
+role_leave(int number)
 {
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	Assert(gs_shares[share].users > 0);
-	gs_shares[share].users--;
-	Assert(gs_shares[share].users > 0 || (gs_shares[share].sessions == 0 && gs_shares[share].chunks == 0));
-	while (gs_shared->n_shares_used > 0 && gs_shares[gs_shared->n_shares_used - 1].users == 0)
-		gs_shared->n_shares_used--;
+	Assert(gs_roles[number].users > 0);
+	gs_roles[number].users--;
+	Assert(gs_roles[number].users > 0 || (gs_roles[number].sessions == 0 && gs_roles[number].chunks == 0));
+	while (gs_shared->n_roles_used > 0 && gs_roles[gs_shared->n_roles_used - 1].users == 0)
+		gs_shared->n_roles_used--;
 }
 
 static bool
-share_may_open(const GsShare *share)
+role_may_open(const GsStagingRole *role)
 {
-	return share->sessions < gs_shared->n_sessions - gs_shared->n_open && share->chunks < unclaimed();
+	return role->sessions < gs_shared->n_sessions - gs_shared->n_open && role->chunks < unclaimed();
 }
 
 int
 gs_session_alloc(int feeders)
 {
 	int			number = gs_shared->free_session;
-	int			share = share_enter(GetAuthenticatedUserId());
+	int			role = role_enter(GetAuthenticatedUserId());
 	GsSession  *session;
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	if (!share_may_open(&gs_shares[share]))
+	if (!role_may_open(&gs_roles[role]))
 	{
-		share_leave(share);
+		role_leave(role);
 		return -1;
 	}
 	session = &gs_sessions[number];
 	gs_shared->free_session = session->next;
 	gs_shared->n_open++;
-	gs_shares[share].sessions++;
+	gs_roles[role].sessions++;
 
 	/* its condition variable stays as it is */
 	memset(session, 0, offsetof(GsSession, cv));
@@ -247,8 +247,8 @@ gs_session_alloc(int feeders)
 	session->pid = MyProcPid;
 	session->database = MyDatabaseId;
 	session->user = GetUserId();
-	session->role = gs_shares[share].role;
-	session->share = share;
+	session->role = gs_roles[role].role;
+	session->role_number = role;
 	session->overflow_reason = GS_FALLBACK_MEMORY;
 	session->temp_limit = -1;
 	session->device = session->next = session->rejected = -1;
@@ -269,8 +269,8 @@ gs_session_free(int number)
 				gs_chunk_free(i);
 	Assert(session->held == 0);
 	gs_session_reserve(session, 0);
-	gs_shares[session->share].sessions--;
-	share_leave(session->share);
+	gs_roles[session->role_number].sessions--;
+	role_leave(session->role_number);
 	session->id = 0;
 	session->state = GS_SESSION_FREE;
 	session->rejected = -1;
@@ -295,14 +295,14 @@ next_ticket(void)
 	GsTicket   *next = NULL;
 
 	Assert(LWLockHeldByMe(gs_shared->lock));
-	for (int i = 0; gs_shared->n_waiting > 0 && i < gs_shared->n_shares_used; i++)
+	for (int i = 0; gs_shared->n_waiting > 0 && i < gs_shared->n_roles_used; i++)
 	{
-		GsShare    *share = &gs_shares[i];
+		GsStagingRole *role = &gs_roles[i];
 		GsTicket   *first;
 
-		if (dlist_is_empty(&share->queue) || !share_may_open(share))
+		if (dlist_is_empty(&role->queue) || !role_may_open(role))
 			continue;
-		first = dlist_head_element(GsTicket, node, &share->queue);
+		first = dlist_head_element(GsTicket, node, &role->queue);
 		if (next == NULL || first->number < next->number)
 			next = first;
 	}
@@ -317,8 +317,8 @@ gs_queue_enter(void)
 	if (ticket->number != 0)
 		return;
 	ticket->number = gs_shared->next_ticket++;
-	ticket->share = share_enter(GetAuthenticatedUserId());
-	dlist_push_tail(&gs_shares[ticket->share].queue, &ticket->node);
+	ticket->role_number = role_enter(GetAuthenticatedUserId());
+	dlist_push_tail(&gs_roles[ticket->role_number].queue, &ticket->node);
 	gs_shared->n_waiting++;
 }
 
@@ -339,7 +339,7 @@ gs_queue_leave(void)
 		return false;
 	ticket->number = 0;
 	dlist_delete(&ticket->node);
-	share_leave(ticket->share);
+	role_leave(ticket->role_number);
 	gs_shared->n_waiting--;
 	return true;
 }
