@@ -50,8 +50,8 @@
  *
  * Memory
  *	  Rows are in the staging arena and on the device.  rewriteheap.c holds the versions whose
- *	  chains are not complete.  maintenance_work_mem bounds a run of long keys that is
- *	  being put in order.
+ *	  chains are not complete.  maintenance_work_mem bounds the rows with one inexact
+ *	  key that are being put in order.
  *
  * Tests: regress/cluster, tap/cluster_faults
  *
@@ -339,22 +339,22 @@ tuple_of_row(const Copying *c, const char *row)
 	};
 }
 
-/* Writes a run of rows with the same inexact key, from its first row on, in the index's order. */
+/* Writes a row and its ties, which have the same inexact key, in the index's order. */
 static GsClientStatus
-write_run(Copying *c, GsRows *rows, const char *row)
+write_ties(Copying *c, GsRows *rows, const char *row)
 {
 	HeapTupleData tuple = tuple_of_row(c, row);
 	HeapTuple	sorted;
 	GsClientStatus status;
 	uint32		flags;
-	Tuplesortstate *run;
+	Tuplesortstate *ties;
 
-	run = tuplesort_begin_cluster(RelationGetDescr(c->old_heap), c->index,
+	ties = tuplesort_begin_cluster(RelationGetDescr(c->old_heap), c->index,
 										  maintenance_work_mem, NULL, TUPLESORT_NONE);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		tuplesort_putheaptuple(run, &tuple);
+		tuplesort_putheaptuple(ties, &tuple);
 		c->settled++;
 		status = gs_rows_peek(rows, &flags);
 		if (status != GS_CLIENT_OK || !(flags & GS_ENTRY_TIE))
@@ -366,14 +366,14 @@ write_run(Copying *c, GsRows *rows, const char *row)
 	}
 	if (status == GS_CLIENT_OK)
 	{
-		tuplesort_performsort(run);
-		while ((sorted = tuplesort_getheaptuple(run, true)) != NULL)
+		tuplesort_performsort(ties);
+		while ((sorted = tuplesort_getheaptuple(ties, true)) != NULL)
 		{
 			CHECK_FOR_INTERRUPTS();
 			write_tuple(c, sorted);
 		}
 	}
-	tuplesort_end(run);
+	tuplesort_end(ties);
 	return status;
 }
 
@@ -397,7 +397,7 @@ write_table(Copying *c)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (unlikely(flags & GS_ENTRY_INEXACT))
-			status = write_run(c, rows, row);
+			status = write_ties(c, rows, row);
 		else
 		{
 			HeapTupleData tuple = tuple_of_row(c, row);

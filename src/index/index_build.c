@@ -68,7 +68,7 @@
  *
  * Memory
  *	  Rows are in the staging arena and on the device.  Beside that, this process holds the
- *	  run of equal inexact keys that it sorts; maintenance_work_mem bounds that.
+ *	  tuples with one inexact key that it sorts; maintenance_work_mem bounds them.
  *
  * Tests: regress/index_builds, regress/refusals, tap/index_concurrent, tap/index_faults
  *

@@ -9,9 +9,9 @@
  *	  too large.
  *
  * Settling
- *	  Keys end with the TID, so only inexact keys can be equal.  Tuples whose inexact keys are
- *	  equal come as a run, and each is marked inexact.  A tuplesort, of the kind that
- *	  PostgreSQL uses for index builds, sorts the run.
+ *	  Keys end with the TID, so only inexact keys can be equal.  Tuples with equal keys, ties, are
+ *	  neighbours, and each is marked inexact.  A tuplesort, of the kind that PostgreSQL uses for index builds,
+ *	  sorts them.
  *
  * Uniqueness
  *	  Equal keys are neighbours, except that exempt (dead) tuples may stand between them.  So each
@@ -130,9 +130,9 @@ struct GsIndexStream
 	MemoryContext context;		/* holds all of this */
 
 	/* settling */
-	Tuplesortstate *settling;	/* the run now being returned; NULL: none */
-	IndexTuple	first;			/* copy of a run's first tuple */
-	ItemPointerData *exempt;	/* the run's exempt tuples, in order */
+	Tuplesortstate *settling;	/* the ties that are being returned; NULL: none */
+	IndexTuple	first;			/* copy of the first of the ties */
+	ItemPointerData *exempt;	/* those of the ties that are exempt, in order */
 	int			n_exempt;
 	int			max_exempt;
 	uint64		settled;
@@ -235,11 +235,11 @@ put_settling(GsIndexStream *stream, IndexTuple tuple)
 }
 
 /*
- * Sort an inexact tuple and all following ones with the same key, as a run, and set *tuple to NULL.  If no
- * tuple with the same key follows, *tuple is a copy of the tuple.
+ * Sort an inexact tuple and its ties, which follow it, and set *tuple to NULL.  If there are no ties, *tuple
+ * is a copy of the tuple.
  */
 static GsClientStatus
-settle_run(GsIndexStream *stream, IndexTuple *tuple)
+settle_ties(GsIndexStream *stream, IndexTuple *tuple)
 {
 	GsClientStatus status;
 	MemoryContext old;
@@ -278,7 +278,7 @@ settle_run(GsIndexStream *stream, IndexTuple *tuple)
 	return GS_CLIENT_OK;
 }
 
-/* The next tuple of a settled run; NULL at its end. */
+/* Returns the next of the settled ties; NULL: there are no more. */
 static IndexTuple
 next_settled(GsIndexStream *stream)
 {
@@ -475,7 +475,7 @@ gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n)
 		else
 		{
 			tuples[0] = (IndexTuple) row;
-			status = settle_run(stream, tuples);
+			status = settle_ties(stream, tuples);
 			if (status != GS_CLIENT_OK)
 				return status;
 			if (tuples[0] == NULL)

@@ -5,8 +5,8 @@
  *
  * Settling
  *	  A key is inexact if it was cut off at GS_KEY_MAX, is abbreviated, or ends before the last
- *	  column.  Rows whose inexact keys are equal come as a run, and every row of the run is marked
- *	  inexact.  A tuplesort with the columns' own operators sorts the run.  This works only in forward
+ *	  column.  Ties are rows with equal keys.  They are neighbours.  If their key is inexact, each is
+ *	  marked so, and a tuplesort with the columns' own operators sorts them.  This works only in forward
  *	  direction.  So with random access and inexact keys, all rows are settled first, and kept in a
  *	  tuplestore.
  *
@@ -33,9 +33,9 @@
 
 #include "sort/sort_private.h"
 
-/* Sort the run that begins with the current row, which is given. */
+/* Sort the current row, which is given, and its ties. */
 static GsSortStatus
-settle_run(GsSort *sort, const char *row, uint32 flags)
+settle_ties(GsSort *sort, const char *row, uint32 flags)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
@@ -60,20 +60,20 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 			return GS_SORT_LOST;
 	}
 	tuplesort_performsort(sort->settling);
-	sort->in_run = true;
+	sort->in_ties = true;
 	return GS_SORT_OK;
 }
 
-/* Return the first row of a run to be settled. */
+/* Settle the ties that begin with this row, and return the first of them. */
 static GsSortStatus
 get_settled_row(GsSort *sort, const char *row, uint32 flags, TupleTableSlot *slot)
 {
-	GsSortStatus status = settle_run(sort, row, flags);
+	GsSortStatus status = settle_ties(sort, row, flags);
 
 	if (status != GS_SORT_OK)
 		return status;
 	if (!tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
-		elog(ERROR, "run of equal keys is empty");
+		elog(ERROR, "a sort of ties returned no row");
 	return GS_SORT_OK;
 }
 
@@ -83,11 +83,11 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	const char *row;
 	uint32		flags;
 
-	if (unlikely(sort->in_run))
+	if (unlikely(sort->in_ties))
 	{
 		if (tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
 			return GS_SORT_OK;
-		sort->in_run = false;
+		sort->in_ties = false;
 	}
 	do
 	{
@@ -319,7 +319,7 @@ gs_output_begin(GsSort *sort)
 GsSortStatus
 gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
-	if (likely(sort->direct && forward && !sort->in_run))
+	if (likely(sort->direct && forward && !sort->in_ties))
 	{
 		uint32		others = GS_ENTRY_EXTERNAL | GS_ENTRY_INEXACT | (sort->first_of_equal ? GS_ENTRY_TIE : 0);
 		const char *row = gs_rows_next_in_page(sort->rows, others);
@@ -390,7 +390,7 @@ gs_output_end(GsSort *sort)
 	if (sort->settling)
 		tuplesort_end(sort->settling);
 	sort->settling = NULL;
-	sort->in_run = false;
+	sort->in_ties = false;
 	if (sort->settled)
 		tuplestore_end(sort->settled);
 	sort->settled = NULL;

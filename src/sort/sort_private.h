@@ -29,8 +29,8 @@
  *	  big		too large for a chunk; a temporary file has its bytes, and a stub is stored in its
  *				place (GsBigRows)
  *	  aside		without a key (GsAside)
- *	  settled	sorted by the columns' own operators, because keys are inexact: one run of equal
- *				keys at a time (settling) or, for random access, all rows (settled)
+ *	  settled	sorted by the columns' own operators, because keys are inexact: ties,
+ *				which have equal keys, one key at a time (settling) or, for random access, all rows (settled)
  *
  *-------------------------------------------------------------------------
  */
@@ -118,12 +118,12 @@ struct GsSort
 	/* the way out */
 	const GsSortSource *source; /* NULL: the sort is not performed */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
-	Tuplesortstate *settling;	/* sorts one run of equal keys after the other; NULL until the first run */
-	bool		in_run;			/* settling holds a sorted run whose rows are being returned */
+	Tuplesortstate *settling;	/* sorts the ties of one key at a time; NULL before the first ties */
+	bool		in_ties;		/* settling holds sorted ties, which are being returned */
 	bool		first_of_equal; /* place DEVICE: returns only the first of equal rows, except rows
 								 * put aside */
 	bool		direct;			/* place DEVICE: most rows are returned where they lie in pages; not
-								 * runs to settle, and large rows */
+								 * inexact ties, and large rows */
 	Tuplestorestate *settled;	/* all rows in their order, for random access */
 	TupleTableSlot *ahead;		/* the device's next row; a row put aside may come before it */
 	MinimalTuple big_row;		/* the external row last returned */
