@@ -404,7 +404,7 @@ find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
 	ParallelContext *context;
 	Spans	   *shared;
 	uint32		wrong;
-	int			level = NewGUCNestLevel();
+	int			nest_level = NewGUCNestLevel();
 
 	/* Workers take over these settings.  Their warnings of a version mismatch would say nothing new. */
 	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
@@ -425,7 +425,7 @@ find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
 	wrong = pg_atomic_read_u32(&shared->wrong);
 	DestroyParallelContext(context);
 	ExitParallelMode();
-	AtEOXact_GUC(false, level);
+	AtEOXact_GUC(false, nest_level);
 	return wrong;
 }
 
@@ -466,7 +466,7 @@ find_wrong_as_owner(Relation table, Relation index)
 	bool		shows_keys =
 		pg_class_aclcheck(RelationGetRelid(table), GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
 		check_enable_rls(RelationGetRelid(table), InvalidOid, true) != RLS_ENABLED;
-	int			level = NewGUCNestLevel();
+	int			nest_level = NewGUCNestLevel();
 	Oid			user;
 	int			context;
 	char	   *error;
@@ -475,7 +475,7 @@ find_wrong_as_owner(Relation table, Relation index)
 	SetUserIdAndSecContext(table->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION);
 	RestrictSearchPath();
 	error = find_wrong(index, shows_keys);
-	AtEOXact_GUC(false, level);
+	AtEOXact_GUC(false, nest_level);
 	SetUserIdAndSecContext(user, context);
 	return error;
 }
@@ -594,7 +594,7 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 void
 gs_collation_query(const char *query, bool all, Datum oids)
 {
-	int			level = NewGUCNestLevel();
+	int			nest_level = NewGUCNestLevel();
 	Oid			types[] = {BOOLOID, OIDARRAYOID};
 	Datum		values[] = {BoolGetDatum(all), oids};
 
@@ -603,7 +603,7 @@ gs_collation_query(const char *query, bool all, Datum oids)
 	(void) set_config_option("jit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_execute_with_args(query, 2, types, values, oids ? "  " : " n", false, 0) < 0)
 		elog(ERROR, "a query of the catalogs failed");
-	AtEOXact_GUC(false, level);
+	AtEOXact_GUC(false, nest_level);
 }
 
 /* gpusort_collation_check([all_indexes boolean]) */

@@ -114,7 +114,7 @@
 static void
 report(Relation index, const char *work, const char *reason, const char *detail)
 {
-	ereport(gs_refuse_level(),
+	ereport(gs_refuse_elevel(),
 			(errmsg("gpusort leaves %s index \"%s\" to PostgreSQL: %s",
 					work, RelationGetRelationName(index), reason),
 			 detail ? errdetail_internal("%s", detail) : 0));

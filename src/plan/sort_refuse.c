@@ -48,7 +48,7 @@ gs_refuse_begin(const PlannedStmt *stmt)
 }
 
 int
-gs_refuse_level(void)
+gs_refuse_elevel(void)
 {
 	return gs_guc_log_refusals ? NOTICE : DEBUG1;
 }

@@ -19,7 +19,7 @@
 #include "stats.h"
 
 /* The level of messages about work that gpusort leaves to PostgreSQL. */
-extern int	gs_refuse_level(void);
+extern int	gs_refuse_elevel(void);
 
 /* "... is of type text under collation "de-x-icu".", palloc'd */
 extern char *gs_refuse_detail(const char *column, Oid type, Oid collation);
