@@ -8,7 +8,7 @@
  *	  each key carries eight of its bytes as a word, and all the work is done
  *	  on words, until only keys with equal words are left together.
  *
- *	  A segment is a range of keys that agree on their first `depth` bytes and
+ *	  A segment is neighbouring keys that agree on their first `depth` bytes and
  *	  whose words were read there.  It is sorted by (word, class), see
  *	  string_sort.h.  Then it is scanned for groups: two or more keys with equal
  *	  words that all go on.  The keys of a group agree on depth + 8 bytes at

@@ -214,8 +214,9 @@ add_segment(SegmentList *list, const Segment *seg)
 	return true;
 }
 
+/* Returns the first key of a part, a block of the segment, and sets the number of the block's keys. */
 static size_t
-block_range(const Orderer *o, uint32_t part, size_t *n)
+block_start(const Orderer *o, uint32_t part, size_t *n)
 {
 	size_t		start = (size_t) part * BLOCK_KEYS;
 
@@ -229,7 +230,7 @@ measure_block(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 	size_t		n;
-	size_t		start = block_range(o, part, &n);
+	size_t		start = block_start(o, part, &n);
 
 	if (cancelled(o))
 		return;
@@ -252,7 +253,7 @@ read_block(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 	size_t		n;
-	size_t		start = block_range(o, part, &n);
+	size_t		start = block_start(o, part, &n);
 
 	if (!cancelled(o))
 		gs_host_read_words(o->keys + start, n, o->seg.depth);
@@ -311,7 +312,7 @@ count_block(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 	size_t		n;
-	size_t		start = block_range(o, part, &n);
+	size_t		start = block_start(o, part, &n);
 	size_t	   *counts = o->counts + (size_t) part * N_BUCKETS;
 
 	if (cancelled(o))
@@ -331,7 +332,7 @@ scatter_block(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 	size_t		n;
-	size_t		start = block_range(o, part, &n);
+	size_t		start = block_start(o, part, &n);
 	size_t	   *places = o->counts + (size_t) part * N_BUCKETS;
 
 	if (cancelled(o))
@@ -476,7 +477,7 @@ sort_keys(Orderer *o)
 
 /* Returns the end of the keys [*start, end) of one part of the result. */
 static uint64_t
-result_range(const Orderer *o, uint32_t part, uint64_t *start)
+result_end(const Orderer *o, uint32_t part, uint64_t *start)
 {
 	*start = (uint64_t) part * RESULT_ROWS;
 	return *start + RESULT_ROWS < o->n ? *start + RESULT_ROWS : o->n;
@@ -553,7 +554,7 @@ sum_counts(void *arg, uint32_t part)
 	Orderer    *o = arg;
 	uint64_t	n_keys[32] = {0};
 	uint64_t	start;
-	uint64_t	end = result_range(o, part, &start);
+	uint64_t	end = result_end(o, part, &start);
 
 	for (uint64_t i = start; i < end && !cancelled(o); i++)
 		if (i == 0 || !gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
@@ -601,7 +602,7 @@ pick_keys(void *arg, uint32_t part)
 	Orderer    *o = arg;
 	const GsKeepGroup *group = &o->keep.group;
 	uint64_t	start;
-	uint64_t	end = result_range(o, part, &start);
+	uint64_t	end = result_end(o, part, &start);
 	uint64_t	first_equal = find_first_equal(o, start);
 	uint64_t	n = 0;
 
@@ -687,7 +688,7 @@ place_rows(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 	uint64_t	start;
-	uint64_t	end = result_range(o, part, &start);
+	uint64_t	end = result_end(o, part, &start);
 
 	if (cancelled(o))
 		return;
