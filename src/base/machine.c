@@ -49,7 +49,7 @@ root_folder(void)
  * and shares one in version 2.  Returns the length of the topmost folder's path.
  */
 static size_t
-find_group(const char *controller, char *folder)
+find_cgroup(const char *controller, char *folder)
 {
 	char		line[PATH_MAX + 256];
 	char		list[128] = ",";
@@ -74,7 +74,7 @@ find_group(const char *controller, char *folder)
 	top = (size_t) snprintf(folder, PATH_MAX, "%s/sys/fs/cgroup%s%s", root_folder(),
 							is_own ? "/" : "", is_own ? controller : "");
 
-	/* a container may see only its own groups, under names of the host */
+	/* a container may see only its own control groups, under names of the host */
 	for (const char *rest = name; rest[0] == '/'; rest += 1 + strcspn(rest + 1, "/"))
 	{
 		strcpy(folder + top, rest);
@@ -85,12 +85,12 @@ find_group(const char *controller, char *folder)
 	return top;
 }
 
-/* Returns the least value of a function for this process's group and the groups above it. */
+/* Returns the least value of a function for this process's control group and those above it. */
 static uint64_t
-least_of_groups(const char *controller, uint64_t (*of) (const char *folder))
+least_of_cgroups(const char *controller, uint64_t (*of) (const char *folder))
 {
 	char		folder[2 * PATH_MAX];
-	size_t		top = find_group(controller, folder);
+	size_t		top = find_cgroup(controller, folder);
 	uint64_t	least = of(folder);
 
 	while (strlen(folder) > top)
@@ -124,9 +124,9 @@ read_number(const char *folder, const char *file_name, const char *name, uint64_
 	return found ? number : otherwise;
 }
 
-/* Returns a group's limit of memory, or UINT64_MAX.  Above memory.high the kernel slows processes down. */
+/* Returns the bytes that a control group may hold, or UINT64_MAX.  Above memory.high processes slow down. */
 static uint64_t
-group_memory(const char *folder)
+cgroup_memory(const char *folder)
 {
 	uint64_t	most = read_number(folder, "memory.limit_in_bytes", "", UINT64_MAX);
 	uint64_t	high = read_number(folder, "memory.high", "", UINT64_MAX);
@@ -135,11 +135,11 @@ group_memory(const char *folder)
 	return high < most ? high : most;
 }
 
-/* Returns the memory that a group may still take, or UINT64_MAX. */
+/* Returns the memory that a control group may still take, or UINT64_MAX. */
 static uint64_t
-group_memory_left(const char *folder)
+cgroup_memory_left(const char *folder)
 {
-	uint64_t	most = group_memory(folder);
+	uint64_t	most = cgroup_memory(folder);
 	uint64_t	used = read_number(folder, "memory.usage_in_bytes", "", 0);
 	uint64_t	cached;
 
@@ -160,7 +160,7 @@ uint64_t
 gs_host_total_memory(void)
 {
 	uint64_t	total = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
-	uint64_t	most = least_of_groups("memory", group_memory);
+	uint64_t	most = least_of_cgroups("memory", cgroup_memory);
 
 	return most < total ? most : total;
 }
@@ -169,7 +169,7 @@ uint64_t
 gs_host_available_memory(uint64_t total)
 {
 	uint64_t	available = read_number("/proc", "meminfo", "MemAvailable:", total / 2048) * 1024;
-	uint64_t	left = least_of_groups("memory", group_memory_left);
+	uint64_t	left = least_of_cgroups("memory", cgroup_memory_left);
 
 #ifdef GPUSORT_FAULTS
 	if (getenv("GPUSORT_FAULT_LOW_MEMORY") != NULL)
@@ -199,9 +199,9 @@ gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_
 	return true;
 }
 
-/* Returns how many cores a group may keep busy, or UINT64_MAX. */
+/* Returns how many cores a control group may keep busy, or UINT64_MAX. */
 static uint64_t
-group_cores(const char *folder)
+cgroup_cores(const char *folder)
 {
 	char		path[2 * PATH_MAX + 64];
 	uint64_t	quota = read_number(folder, "cpu.cfs_quota_us", "", UINT64_MAX);
@@ -224,7 +224,7 @@ gs_host_cores(void)
 {
 	cpu_set_t	set;
 	long		cores;
-	uint64_t	most = least_of_groups("cpu", group_cores);
+	uint64_t	most = least_of_cgroups("cpu", cgroup_cores);
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		cores = CPU_COUNT(&set);
