@@ -246,16 +246,12 @@ struct GsSpillSplit
 	GsSpillCut	high;
 	uint32_t	block;			/* the next one */
 	uint32_t	end;
-	uint32_t	most;			/* the most rows of the range in one block of the run */
 	bool		has_view;		/* the block before has been read */
 	GsSpillView view;
 	bool		failed;			/* no memory */
 };
 
-/*
- * Looks at the last range's part of the block that was read.  Its middle row is the run's candidate, unless
- * a block before had more rows.
- */
+/* Looks at the last range's part of the block that was read.  Its middle row is the run's candidate. */
 static bool
 look_at_block(GsSpillSplit *split)
 {
@@ -264,29 +260,20 @@ look_at_block(GsSpillSplit *split)
 	uint32_t	number = split->block - 1;
 	uint32_t	from = number == split->low.block ? gs_spill_cut_record(&split->low, view) : 0;
 	uint32_t	to = number == split->high.block ? gs_spill_cut_record(&split->high, view) : view->n;
-	bool		done = true;
 
-	if (from < to && to - from >= split->most)
-	{
-		free(candidate->border.own_key);
-		split->most = to - from;
-		done = border_at_record(&candidate->border, split->spill, number, view,
-								from + split->most / 2);
-	}
-	candidate->n_rows += from < to ? to - from : 0;
-	return done;
+	if (from >= to)
+		return true;
+	candidate->n_rows = to - from;
+	return border_at_record(&candidate->border, split->spill, number, view, from + (to - from) / 2);
 }
 
-/*
- * Turns to the last range's part of a run.  It is in one block, or in two if the range begins with a group.
- */
+/* Turns to the last range's part of a run: of one block at most, because no block begins within the range. */
 static void
 enter_run(GsSpillSplit *split, uint32_t run)
 {
 	const GsSpill *spill = split->spill;
 
 	split->run = run;
-	split->most = 0;
 	if (run == spill->n_runs)
 		return;
 	split->low = gs_spill_cut_low(spill, spill->n_ranges - 1, run);
