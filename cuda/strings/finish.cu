@@ -50,8 +50,8 @@ constexpr u32 items = 8; // values of a thread
 constexpr u32 item_bits = log_of(items);
 constexpr u32 load_batch = 4; // keys that a thread has on their way at a time
 
-// What the value of a settled row's place becomes, above its rank and its slot.
-constexpr u64 is_settled = u64{1} << 32;
+// What the value of a ranked row's place becomes, above its rank and its slot.
+constexpr u64 is_ranked = u64{1} << 32;
 constexpr u64 is_tied = u64{1} << 33;
 
 // What a block keeps in shared memory.
@@ -198,7 +198,7 @@ private:
       fill_from_keys(layout);
     __syncthreads();
     sort_values(layout, v);
-    settle(layout, v, by_words);
+    write_or_keep(layout, v, by_words);
   }
 
   __device__ __forceinline__ void fill_from_words(const ValueLayout &layout)
@@ -248,7 +248,8 @@ private:
   }
 
   // Writes the rows whose rank is known, and makes entries of the others.
-  __device__ __forceinline__ void settle(const ValueLayout &layout, const u64 (&v)[items], bool by_words)
+  __device__ __forceinline__ void write_or_keep(const ValueLayout &layout, const u64 (&v)[items],
+                                                bool by_words)
   {
     const u32 me = threadIdx.x;
     const u32 chars = by_words ? group.chars : layout.chars;
@@ -311,7 +312,7 @@ private:
       if ((goes_on >> k & 1) == 0)
       {
         storage.values[place] =
-            is_settled | (is_head ? 0 : is_tied) | static_cast<u64>(rank[k]) << 16 | slot[k];
+            is_ranked | (is_head ? 0 : is_tied) | static_cast<u64>(rank[k]) << 16 | slot[k];
         continue;
       }
       if (is_head)
@@ -323,7 +324,7 @@ private:
       entry++;
     }
     __syncthreads();
-    write_settled();
+    write_ranked();
     live = totals & 0xffff;
     n_segments = totals >> 16;
     if (me == 0)
@@ -332,13 +333,13 @@ private:
   }
 
   // Neighbouring threads write neighbouring ranks.
-  __device__ __forceinline__ void write_settled()
+  __device__ __forceinline__ void write_ranked()
   {
     for (u32 place = threadIdx.x; place < live; place += threads)
     {
       u64 value = storage.values[place];
 
-      if ((value & is_settled) == 0)
+      if ((value & is_ranked) == 0)
         continue;
 
       u64 rank = group.first_rank + (value >> 16 & 0xffff);

@@ -216,11 +216,12 @@ __device__ __forceinline__ Heads find_heads(const SortedRows &in, u64 base, u64 
   return {window.heads, __ballot_sync(~0u, lane < window_rows / 32 && window.heads[lane] != 0)};
 }
 
-// Settles the thread's rows whose rank is known, takes those of small groups, and
+// Writes the thread's rows whose rank is known, takes those of small groups, and
 // lists the larger groups that begin at its rows.
-__device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &segments,
-                                         const GroupOutput &output, u64 base, const u64 (&word)[rows_each],
-                                         const Heads &heads, Window &window, SmallRows &small)
+__device__ __forceinline__ void write_or_list(const SortedRows &in, const Segments &segments,
+                                              const GroupOutput &output, u64 base,
+                                              const u64 (&word)[rows_each], const Heads &heads,
+                                              Window &window, SmallRows &small)
 {
   const WordLayout layout = in.layout;
 
@@ -239,7 +240,7 @@ __device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &s
     u32 rank =
         __ldg(segments.first_rank + segment) - __ldg(segments.place + segment) + static_cast<u32>(base);
 
-    if (lead == equal_keys || layout.is_settled(word[k], lead))
+    if (lead == equal_keys || layout.has_equal_keys(word[k], lead))
     {
       if (place < quota)
       {
@@ -288,7 +289,7 @@ __device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &s
 __device__ __forceinline__ void sort_small(const SortedRows &in, const u64 (&word)[rows_each], Window &window,
                                            SmallRows &small)
 {
-  u32 unsettled = small.taken;
+  u32 unranked = small.taken;
   u32 tied = 0;
   u32 place[rows_each]; // in the window
   bool by_words = in.layout.is_partial();
@@ -297,7 +298,7 @@ __device__ __forceinline__ void sort_small(const SortedRows &in, const u64 (&wor
   for (u32 k = 0; k < rows_each; k++)
     place[k] = k * threads + threadIdx.x;
 
-  while (__syncthreads_or(unsettled != 0))
+  while (__syncthreads_or(unranked != 0))
   {
     u64 own[rows_each];
     u32 count[rows_each];
@@ -305,7 +306,7 @@ __device__ __forceinline__ void sort_small(const SortedRows &in, const u64 (&wor
 #pragma unroll
     for (u32 k = 0; k < rows_each; k++)
     {
-      if ((unsettled >> k & 1) == 0)
+      if ((unranked >> k & 1) == 0)
         continue;
       if (by_words)
       {
@@ -328,7 +329,7 @@ __device__ __forceinline__ void sort_small(const SortedRows &in, const u64 (&wor
 #pragma unroll
     for (u32 k = 0; k < rows_each; k++)
     {
-      if ((unsettled >> k & 1) == 0)
+      if ((unranked >> k & 1) == 0)
         continue;
 
       u32 less = 0;
@@ -352,7 +353,7 @@ __device__ __forceinline__ void sort_small(const SortedRows &in, const u64 (&wor
       small.ends[k] = begin | (begin + equal) << 16;
       if (equal == 1 || count[k] < 8)
       {
-        unsettled &= ~(1u << k);
+        unranked &= ~(1u << k);
         tied |= equal_before > 0 ? 1u << k : 0;
       }
     }
@@ -382,7 +383,7 @@ __global__ void __launch_bounds__(threads, min_blocks)
 
   const Heads heads = find_heads(in, base, word, window);
 
-  sort_out(in, segments, output, base, word, heads, window, small);
+  write_or_list(in, segments, output, base, word, heads, window, small);
   __syncthreads();
   if (threadIdx.x < window.n_listed)
     list_group(output.lists, window.listed[threadIdx.x]);

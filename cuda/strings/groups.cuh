@@ -13,7 +13,7 @@
 namespace gpusort
 {
 
-// Settles rows whose rank is known, sorts the groups of up to small_rows rows,
+// Writes rows whose rank is known, sorts the groups of up to small_rows rows,
 // lists larger ones for finish_listed(), and makes segments of the next round of
 // those that are too large for that.
 void find_groups(const SortedRows &in, const Segments &segments, const GroupOutput &output,

@@ -13,7 +13,7 @@
  *	  byte, the words begin after these (`lead`).
  *
  * Segments
- *	  A segment is a run of rows, neighbours in the order so far, whose keys agree
+ *	  A segment is rows, neighbours in the order so far, whose keys agree
  *	  in all bytes that were looked at.  Rows move only within their segment, so a
  *	  segment's ranks never change.
  *
@@ -81,7 +81,7 @@ struct WordLayout
     return sorted_bits < 64;
   }
   // Does a sorted word tell that all keys of its group are equal?
-  __device__ bool is_settled(u64 word, u32 lead) const
+  __device__ bool has_equal_keys(u64 word, u32 lead) const
   {
     u32 count = static_cast<u32>(word) & ((1u << count_bits) - 1);
 
@@ -143,7 +143,7 @@ struct GroupLists
   GroupCounts *counts;
 };
 
-// Where the groups of a round go that are not settled at once.
+// Where the groups of a round go whose rows' ranks are not known at once.
 struct GroupOutput
 {
   GroupLists lists;

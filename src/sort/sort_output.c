@@ -105,7 +105,7 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	}
 	if (unlikely((flags & GS_ENTRY_INEXACT) != 0 && !gs_rows_next_differs(sort->rows)))
 	{
-		Assert(forward && !sort->settled);
+		Assert(forward && !sort->tuplestore);
 		return get_settled_row(sort, row, flags, slot);
 	}
 	gs_stored_output(sort, row, flags, slot);
@@ -118,7 +118,7 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	if (likely(sort->aside == NULL))
 		return get_device_row(sort, forward, slot);
-	Assert(forward && !sort->settled);
+	Assert(forward && !sort->tuplestore);
 	if (TTS_EMPTY(sort->ahead) && get_device_row(sort, true, sort->ahead) == GS_SORT_LOST)
 		return GS_SORT_LOST;
 	return gs_aside_get(sort, slot);
@@ -150,7 +150,7 @@ gs_sort_count_distinct(const GsSort *sort, uint64 *count)
 bool
 gs_sort_page(const GsSort *sort, GsSortPage *page)
 {
-	if (sort->place != GS_SORT_DEVICE || sort->aside || sort->settled ||
+	if (sort->place != GS_SORT_DEVICE || sort->aside || sort->tuplestore ||
 		(sort->first_of_equal && !returns_each_key_once(sort)) ||
 		gs_client_session(sort->client)->inexact > 0)
 		return false;
@@ -243,7 +243,7 @@ fill_store(GsSort *sort)
 		tuplestore_puttupleslot(store, slot);
 	}
 	ExecDropSingleTupleTableSlot(slot);
-	sort->settled = store;
+	sort->tuplestore = store;
 	if (status == GS_SORT_LOST)
 		return GS_SORT_LOST;
 	tuplestore_select_read_pointer(store, 0);
@@ -254,38 +254,38 @@ fill_store(GsSort *sort)
 static GsSortStatus
 get_from_store(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
-	return tuplestore_gettupleslot(sort->settled, forward, false, slot) ? GS_SORT_OK : GS_SORT_END;
+	return tuplestore_gettupleslot(sort->tuplestore, forward, false, slot) ? GS_SORT_OK : GS_SORT_END;
 }
 
 static void
 rescan_store(GsSort *sort)
 {
-	tuplestore_rescan(sort->settled);
+	tuplestore_rescan(sort->tuplestore);
 }
 
 static void
 mark_store(GsSort *sort)
 {
-	tuplestore_copy_read_pointer(sort->settled, 0, 1);
+	tuplestore_copy_read_pointer(sort->tuplestore, 0, 1);
 }
 
 static void
 restore_store(GsSort *sort)
 {
-	tuplestore_copy_read_pointer(sort->settled, 1, 0);
+	tuplestore_copy_read_pointer(sort->tuplestore, 1, 0);
 }
 
 static GsSortStatus
 skip_in_store(GsSort *sort, uint64 n)
 {
-	return tuplestore_skiptuples(sort->settled, n, true) ? GS_SORT_OK : GS_SORT_END;
+	return tuplestore_skiptuples(sort->tuplestore, n, true) ? GS_SORT_OK : GS_SORT_END;
 }
 
 static bool
 count_in_store(const GsSort *sort, uint64 *count)
 {
-	*count = tuplestore_tuple_count(sort->settled);
-	return tuplestore_in_memory(sort->settled);
+	*count = tuplestore_tuple_count(sort->tuplestore);
+	return tuplestore_in_memory(sort->tuplestore);
 }
 
 static const GsSortSource store = {
@@ -391,9 +391,9 @@ gs_output_end(GsSort *sort)
 		tuplesort_end(sort->settling);
 	sort->settling = NULL;
 	sort->in_ties = false;
-	if (sort->settled)
-		tuplestore_end(sort->settled);
-	sort->settled = NULL;
+	if (sort->tuplestore)
+		tuplestore_end(sort->tuplestore);
+	sort->tuplestore = NULL;
 	gs_aside_end(sort);
 	if (sort->rows)
 		gs_rows_end(sort->rows);

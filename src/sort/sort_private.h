@@ -29,8 +29,8 @@
  *	  big		too large for a chunk; a temporary file has its bytes, and a stub is stored in its
  *				place (GsBigRows)
  *	  aside		without a key (GsAside)
- *	  settled	sorted by the columns' own operators, because keys are inexact: ties,
- *				which have equal keys, one key at a time (settling) or, for random access, all rows (settled)
+ *	  settled	sorted by the columns' own operators, because keys are inexact: the ties of one key after
+ *				the other.  For random access all are settled before the first row is returned
  *
  *-------------------------------------------------------------------------
  */
@@ -124,7 +124,7 @@ struct GsSort
 								 * put aside */
 	bool		direct;			/* place DEVICE: most rows are returned where they lie in pages; not
 								 * inexact ties, and large rows */
-	Tuplestorestate *settled;	/* all rows in their order, for random access */
+	Tuplestorestate *tuplestore;	/* all rows in their order, for random access to inexact keys */
 	TupleTableSlot *ahead;		/* the device's next row; a row put aside may come before it */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
