@@ -37,8 +37,7 @@ typedef enum GsGroupKind
 {
 	GS_GROUP_BY,				/* a row of each group, with aggregates of its rows */
 	GS_GROUP_DISTINCT,			/* the first row of each group */
-	GS_GROUP_COUNTED			/* one row: counts of the groups' first rows; above a GpuSort by
-								 * these columns alone */
+	GS_GROUP_COUNT_DISTINCT		/* one row: the number of groups; above a GpuSort by these columns alone */
 } GsGroupKind;
 
 /*
@@ -52,7 +51,7 @@ extern Plan *gs_group_distinct(GsStepContext *context, Plan *plan);
 /* Have the GpuSort below keep the groups that have most rows, if a Sort and a Limit want no others. */
 extern Plan *gs_group_keep_top(GsStepContext *context, Plan *plan);
 
-/* Does the GpuSort below a GpuGroup count the rows of its groups?  Is an expression of that node count(*)? */
+/* Does the GpuSort below a GpuGroup count the rows of each group?  Is an expression of that node count(*)? */
 extern bool gs_group_is_counted(const Plan *plan);
 extern bool gs_group_is_count(const CustomScan *group, const Node *expr);
 

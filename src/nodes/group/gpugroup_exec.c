@@ -14,7 +14,7 @@
  * aggregates a group is its first row, which is returned as soon as it is read; where the node's
  * columns are the child's, in the slot in which it was read.
  *
- * GS_GROUP_COUNTED: the device knows how many different keys it has sorted.  So in most cases one row is
+ * GS_GROUP_COUNT_DISTINCT: the device knows how many different keys it has sorted.  So in most cases one row is
  * read, which tells whether there is a NULL.  Where keys are inexact, rows were not sorted by the
  * device, or lie in temporary files, all rows are read and compared.
  *
@@ -147,7 +147,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->passes_rows = passes_rows(state);
 
 	/* as with Agg, a rescan need not sort again */
-	state->aggregates = gs_aggregates_init(node, state->kind == GS_GROUP_COUNTED ? GS_AGGREGATED_DIFFERENT :
+	state->aggregates = gs_aggregates_init(node, state->kind == GS_GROUP_COUNT_DISTINCT ? GS_AGGREGATED_DIFFERENT :
 										   GS_AGGREGATED_GROUP, estate,
 										   eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	child = outerPlanState(node);
@@ -301,7 +301,7 @@ count_groups(GpuGroupState *state)
 static bool
 next_group(GpuGroupState *state)
 {
-	if (state->kind == GS_GROUP_COUNTED)
+	if (state->kind == GS_GROUP_COUNT_DISTINCT)
 		return count_groups(state);
 	if (state->aggregates)
 		return read_group(state);
@@ -344,7 +344,7 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	static const char *const names[] = {
 		[GS_GROUP_BY] = "Group Key",
 		[GS_GROUP_DISTINCT] = "Distinct Key",
-		[GS_GROUP_COUNTED] = "Counted Key",
+		[GS_GROUP_COUNT_DISTINCT] = "Counted Key",
 	};
 	const GpuGroupState *state = (const GpuGroupState *) node;
 

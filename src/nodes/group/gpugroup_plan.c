@@ -123,14 +123,14 @@ is_possible(const Aggref *agg)
 /*
  * The node in the place of plan, or plan.  groups: that it makes.  checked: check the right to
  * compare them when the node begins.
- * input: what is counted, for GS_GROUP_COUNTED, which sets its columns.
+ * input: what is counted, for GS_GROUP_COUNT_DISTINCT, which sets its columns.
  */
 static Plan *
 make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bool checked,
 		  CountInput *input)
 {
 	Node	   *exprs = (Node *) list_make2(plan->targetlist, plan->qual);
-	bool		one_row = kind == GS_GROUP_COUNTED || groups->n == 0;
+	bool		one_row = kind == GS_GROUP_COUNT_DISTINCT || groups->n == 0;
 	bool		has_aggregate = false;
 	List	   *scan_tlist = NIL;
 	List	   *tlist;
@@ -232,7 +232,7 @@ gs_group_count(GsStepContext *context, Plan *plan)
 
 	if (!find_input(&input, (const Agg *) plan))
 		return plan;
-	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NULL, false, &input);
+	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNT_DISTINCT, NULL, false, &input);
 	if (result != plan)
 	{
 		*gs_plan_setting(input.sort, GS_PLAN_UNIQUE) = true;
