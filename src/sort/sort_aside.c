@@ -33,13 +33,13 @@
 
 struct GsAside
 {
-	Tuplesortstate *sort;
+	Tuplesortstate *tuplesort;
 	uint64		rows;
 
 	/* while merging */
 	TupleTableSlot *head;		/* the next row put aside; empty: not fetched yet */
 	bool		ended;			/* there is no next row put aside */
-	int64		end;			/* the device's rows of lower ranks come before head */
+	int64		head_rank;		/* the device's rows of lower ranks come before head */
 	uint64		stride;			/* rows of a page that came before the last head */
 };
 
@@ -51,17 +51,17 @@ gs_aside_put(GsSort *sort, TupleTableSlot *slot)
 		MemoryContext old = MemoryContextSwitchTo(sort->context);
 
 		sort->aside = palloc0(sizeof(GsAside));
-		sort->aside->sort = gs_stored_make_tuplesort(sort, sort->access);
+		sort->aside->tuplesort = gs_stored_make_tuplesort(sort, sort->access);
 		MemoryContextSwitchTo(old);
 	}
-	tuplesort_puttupleslot(sort->aside->sort, slot);
+	tuplesort_puttupleslot(sort->aside->tuplesort, slot);
 	sort->aside->rows++;
 }
 
 Tuplesortstate *
 gs_aside_take(GsSort *sort)
 {
-	Tuplesortstate *tuplesort = sort->aside ? sort->aside->sort : NULL;
+	Tuplesortstate *tuplesort = sort->aside ? sort->aside->tuplesort : NULL;
 
 	if (sort->aside)
 		pfree(sort->aside);
@@ -84,7 +84,7 @@ gs_aside_perform(GsSort *sort)
 	aside->head = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	sort->ahead = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
-	tuplesort_performsort(aside->sort);
+	tuplesort_performsort(aside->tuplesort);
 }
 
 /* Does a row of the device come before the head, or is it equal? */
@@ -140,9 +140,9 @@ comes_first(GsSort *sort, TupleTableSlot *row)
 	if (gs_client_session(sort->client)->inexact > 0)
 		return is_before_head(sort, row);
 	Assert(sort->settling == NULL);
-	if (sort->rows->rank >= aside->end)
-		aside->end = sort->rows->rank + count_before_head(sort);
-	return sort->rows->rank < aside->end;
+	if (sort->rows->rank >= aside->head_rank)
+		aside->head_rank = sort->rows->rank + count_before_head(sort);
+	return sort->rows->rank < aside->head_rank;
 }
 
 GsSortStatus
@@ -152,7 +152,7 @@ gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 	TupleTableSlot *row = sort->ahead;
 
 	if (TTS_EMPTY(aside->head) && !aside->ended)
-		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
+		aside->ended = !tuplesort_gettupleslot(aside->tuplesort, true, false, aside->head, NULL);
 	if (!aside->ended && (TTS_EMPTY(row) || !comes_first(sort, row)))
 		return return_head(sort, slot);
 	if (TTS_EMPTY(row))
@@ -172,7 +172,7 @@ gs_aside_end(GsSort *sort)
 
 	if (aside == NULL)
 		return;
-	tuplesort_end(aside->sort);
+	tuplesort_end(aside->tuplesort);
 	if (aside->head)
 	{
 		ExecDropSingleTupleTableSlot(aside->head);

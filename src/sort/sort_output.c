@@ -185,7 +185,7 @@ get_from_pages(GsSort *sort, bool forward, TupleTableSlot *slot)
 static void
 rescan_pages(GsSort *sort)
 {
-	GsRowsPlace start = {.rank = -1};
+	GsRowsPosition start = {.rank = -1};
 
 	gs_rows_seek(sort->rows, &start);
 }

@@ -10,10 +10,11 @@
  *	  sort_aside.c	 rows without a key: both ways
  *	  sort_sample.c	 some rows compared with their neighbours
  *	  sort_stored.c	 how rows are stored and read back
+ *	  sort_rows.c	 a cursor over sorted rows, in pages or in memory; also for index builds
  *
  * Each calls only files below it in this list.
  *
- * A row is in one of four stores until it is returned:
+ * A row is in one of these stores until it is returned:
  *
  *	  store		  holds									written by		returned by
  *	  device	  chunks and pages of the service, also	gs_feeder_put	gs_rows_move
@@ -22,6 +23,8 @@
  *	  aside		  rows without a key, in a tuplesort;	gs_aside_put	gs_aside_get
  *				  merged with the device's rows
  *	  tuplesort	  all rows, if place is CPU				tuplesort_put	gs_cpu_source
+ *	  tuplestore  all rows, for random access to		fill_store		get_from_store
+ *				  inexact keys
  *
  * Words for rows:
  *
@@ -66,8 +69,9 @@ typedef struct GsBigRows
 } GsBigRows;
 
 /*
- * A source of a performed sort's rows.  Without random access only get is called.  rescan is NULL if
- * gs_sort_can_rescan() is false, count if gs_sort_count_rows() is.
+ * A source of a performed sort's rows, chosen by gs_output_begin().  Without random access only get is called.
+ * rescan is NULL if gs_sort_can_rescan() is false, count if gs_sort_count_rows() is.  If get can return
+ * GS_SORT_LOST, it counts returned rows in emitted.  With GsSort.direct it is not called for most rows.
  */
 typedef struct GsSortSource
 {
@@ -127,7 +131,7 @@ struct GsSort
 	Tuplestorestate *tuplestore;	/* all rows in their order, for random access to inexact keys */
 	TupleTableSlot *ahead;		/* the device's next row; a row put aside may come before it */
 	MinimalTuple big_row;		/* the external row last returned */
-	GsRowsPlace mark;
+	GsRowsPosition mark;
 	bool		wandered;		/* the caller has moved backward, marked, skipped or rescanned */
 	uint32		sampled;		/* rows counted for the sample, if keys hold libc text */
 	bool		distrusted;		/* the sample was out of order */

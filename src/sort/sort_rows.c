@@ -579,23 +579,23 @@ gs_rows_advance(GsRows *rows, uint64 n)
 }
 
 void
-gs_rows_tell(const GsRows *rows, GsRowsPlace *place)
+gs_rows_tell(const GsRows *rows, GsRowsPosition *position)
 {
-	*place = rows->sought;
-	place->rank = rows->rank;
+	*position = rows->sought;
+	position->rank = rows->rank;
 	if (rows->memory)
 	{
-		place->range = rows->range;
-		place->page = rows->page;
-		place->page_rank = rows->page_rank;
+		position->range = rows->range;
+		position->page = rows->page;
+		position->page_rank = rows->page_rank;
 	}
 }
 
 void
-gs_rows_seek(GsRows *rows, const GsRowsPlace *place)
+gs_rows_seek(GsRows *rows, const GsRowsPosition *position)
 {
-	rows->rank = place->rank;
-	rows->sought = *place;
-	if (rows->range != place->range || rows->page != place->page)
+	rows->rank = position->rank;
+	rows->sought = *position;
+	if (rows->range != position->range || rows->page != position->page)
 		rows->memory = NULL;
 }

@@ -27,14 +27,14 @@ typedef struct GsBigStub
 	int			fileno;
 } GsBigStub;
 
-/* A place to come back to: the current row. */
-typedef struct GsRowsPlace
+/* A position to come back to: the current row. */
+typedef struct GsRowsPosition
 {
 	int64		rank;
 	uint32		range;
 	uint64		page;
 	int64		page_rank;		/* rank of the page's first row */
-} GsRowsPlace;
+} GsRowsPosition;
 
 /* Pages that are fetched beyond the current one. */
 #define GS_PAGES_AHEAD		3
@@ -75,7 +75,7 @@ typedef struct GsRows
 	int			n_in_page;		/* rows in the page */
 	int64		page_rank;		/* rank of the page's first row */
 	bool		turned;			/* gs_rows_new_page() was not called for the page yet */
-	GsRowsPlace sought;			/* the place to open, if there is no current page */
+	GsRowsPosition sought;		/* the position to open, if there is no current page */
 } GsRows;
 
 /*
@@ -150,9 +150,9 @@ extern void gs_rows_advance(GsRows *rows, uint64 n);
 /* Can gs_rows_skip() go to any row at once? */
 extern bool gs_rows_is_one_range(const GsRows *rows);
 
-extern void gs_rows_tell(const GsRows *rows, GsRowsPlace *place);
+extern void gs_rows_tell(const GsRows *rows, GsRowsPosition *position);
 
-/* The start is a place of all zeroes, except for rank -1. */
-extern void gs_rows_seek(GsRows *rows, const GsRowsPlace *place);
+/* The start is a position of all zeroes, except for rank -1. */
+extern void gs_rows_seek(GsRows *rows, const GsRowsPosition *position);
 
 #endif							/* GS_SORT_ROWS_H */
