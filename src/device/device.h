@@ -348,7 +348,7 @@ typedef struct GsDeviceSort GsDeviceSort;
 
 typedef struct GsDeviceOps
 {
-	const char *name;			/* "cuda", "host" */
+	const char *name;			/* "cuda", "host"; as in gpusort.device, at most 7 bytes */
 
 	/* Returns the number of devices of its kind; 0: *error tells why. */
 	int			(*count) (GsError *error);

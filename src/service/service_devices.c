@@ -177,7 +177,7 @@ report_ready(int device)
 
 /* ---- the start ---- */
 
-/* Find a device's CUDA number by its name.  False: there is no such device. */
+/* Find a device's ordinal by its number or its UUID.  False: there is no such device. */
 static bool
 find_device(const char *name, int *ordinal, GsError *error)
 {
