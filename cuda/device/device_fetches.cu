@@ -4,9 +4,9 @@
  *	  The thread of a CUDA device that copies pages and images out.
  *
  * Batches
- *	  Pages that wait, and at most one fetch of something else behind them, are copied
- *	  between two events, as in device_appends.cu.  They are gathered while those of the
- *	  batch before are copied, if they use other buffers.
+ *	  A batch is all pages that wait, and at most one other fetch behind them.  It is copied between two
+ *	  events, as in device_appends.cu.  While one batch is copied, the rows of the next one are gathered
+ *	  into its pages, if these have other buffers.
  *
  * Buffers
  *	  Pages reach the host through buffers in device memory.  Appends reserve the
@@ -34,8 +34,8 @@ u64 page_buffers_bytes(const GsDeviceSort *sort, u64 count)
   return count * align_up<u64>(sort->spec.chunk_bytes, 512);
 }
 
-// Lets the gather stream wait until what a buffer holds has been copied, by the batch that used it last,
-// whose slot follows from its number; it is the newest batch's from now on.
+// Takes a buffer for the newest batch.  The gather stream waits until the batch that had the buffer before
+// has been copied.  That batch's slot follows from its number.
 char *claim_buffer(OutputBuffer *buffer, FetchLane *lane)
 {
   if (buffer->batch > lane->n_finished)

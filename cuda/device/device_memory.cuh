@@ -4,12 +4,12 @@
  *	  Device memory under a hard cap.
  *
  * Reservations are counted and checked against the cap: reserve() before memory is
- * needed, release() when it no longer is.  Both only count.  Allocations take the
+ * needed, release() when it is needed no longer.  Both only count.  Allocations take the
  * memory.  Callers reserve before they allocate, so all allocations together are
  * never larger than the reservations.  Freed memory stays cached in a pool of our
  * own, since the driver is slow to give memory.  It goes back to the driver when the
- * cap or another allocation needs it, or with trim().  The cap can change: a lower one
- * lets reservations be, but no further one succeeds until they are below it.
+ * cap or another allocation needs it, or with trim().  The cap can change.  A lower one takes no reservation
+ * back, but reserve() fails until the reservations are below it.
  *
  * reserve, release, discard, used, limit and set_limit never call CUDA and may be called
  * on any thread; so may the others, but they can take a while.

@@ -5,9 +5,9 @@
  *
  * All memory is taken in two allocations before the first kernel: the rows in
  * key order, which stay, and the workspace.  In the workspace the engine's arrays
- * and those of the page layout share one place, since one comes after the other.
- * The host waits for the statistics of the rows, for the page table, and in between
- * once a round of those engines that need it.
+ * and those of the page layout have the same memory, because the layout comes after the engine.
+ * The host waits for the statistics of the rows, then in each round of an engine that needs that, and at last
+ * for the page table.
  *
  * If only some rows are kept, the order is cut down to them before any row is read.  All later steps have
  * the kept rows only.

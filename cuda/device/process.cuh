@@ -5,8 +5,8 @@
  *	  pinned host memory.
  *
  * Memory is pinned for all devices at once (cudaHostRegisterPortable), also for those
- * that are opened later.  It stays so until the last open device is closed: another
- * device may be copying from it when the one through which it was pinned is closed.
+ * that are opened later.  It stays pinned until the last open device is closed.  One device pins it, but
+ * another may still be copying from it when that device is closed.
  * For the same reason no device is ever reset.
  *
  * All functions may be called on any thread.

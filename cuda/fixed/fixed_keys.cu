@@ -6,8 +6,9 @@
  * A radix pass costs the same whether or not its digit varies, and keys of databases have many constant
  * bits: null bytes, the high bytes of small integers, half of a digit's byte.  So a key is squeezed first.
  * It keeps only the bits in which keys differ, in their order; rows.cu has found them.  An int4 with its
- * null byte takes 32 bits at most, nine letters of acgt take 36.  The bits of a word move together in six
- * steps (Warren, Hacker's Delight, 7-4), whose masks the host computes.
+ * null byte takes 32 bits at most.  The letters a, c, g and t differ in 4 bits, so nine of them take 36.
+ * The bits of a word move together in six steps (Warren, Hacker's Delight, 7-4), whose masks the host
+ * computes.
  *
  * Integers have 32 or 64 bits.  Integers of 128 bits would take 16 passes,
  * each slower by half; sort_string.cu needs two or three for such keys.

@@ -92,7 +92,7 @@ typedef struct GsTextTable
 	uint64_t	pairs[GS_TEXT_ASCII][2];
 } GsTextTable;
 
-/* The bytes of a key besides those of its characters: ends of levels, and a last run in each. */
+/* The most bytes of a key besides its characters' weights: for each level its end, and a last count. */
 #define GS_TEXT_KEY_ENDS		8
 
 /* Are two characters a pair of the table's? */

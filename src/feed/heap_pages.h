@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * heap_pages.h
- *	  The pages of a heap's scan, which returns some of their tuples; others are taken.
+ *	  The pages of a heap's scan: it returns some tuples of a page, and the caller takes the others itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +14,8 @@
 typedef struct GsHeapPages
 {
 	HeapScanDesc scan;
-	OffsetNumber *entries;		/* NULL, or for each line pointer of the page, the line pointer in its
-								 * tuple's index entry; invalid: the scan need not return the tuple */
+	OffsetNumber *entries;		/* only for an index build, else NULL: the line pointer that an index entry
+								 * has for each tuple of the page; invalid: the scan may skip the tuple */
 	bool		chooses;		/* a condition drops some tuples of the scan */
 	bool		listed;			/* the scan has listed the page's visible tuples, and returns these */
 	Relation	table;
@@ -32,10 +32,10 @@ typedef struct GsHeapPages
  */
 extern void gs_heap_pages_see(GsHeapPages *pages, const ItemPointerData *tid);
 
-/* The scan has ended, and may be gone. */
+/* The scan has ended.  It need not exist any more. */
 extern void gs_heap_pages_end(const GsHeapPages *pages);
 
-/* Moves the scan to this tuple, as the tuples before it were taken. */
+/* Moves the scan to this tuple, because the caller has taken the tuples before it. */
 extern void gs_heap_pages_move(GsHeapPages *pages, uint32 next);
 
 /* Returns the line pointer of tuple i, counted from 0. */

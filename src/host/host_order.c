@@ -22,9 +22,9 @@
  *
  * Fewer rows
  *	  If only the first of equal keys or of groups are kept, each block of keys moves its kept keys to the
- *	  other array.  Then all blocks move them back, one behind the other.  A group's rows are neighbours: a
- *	  row is not among its first n if the row n places before it belongs to its group.  If only the first
- *	  rows are kept, keys that are known to come after them are not sorted.
+ *	  other array.  Then each block moves its keys back, behind those of the blocks before it.  A group's rows
+ *	  are neighbours: a row is among the group's first n unless the row n places before it is in the group.
+ *	  If only the first rows are kept, keys that are known to come after them are not sorted.
  *
  * Result
  *	  For each place in the order, the result has the places of the row and its key, their lengths and
@@ -406,7 +406,7 @@ distribute(Orderer *o, size_t large)
 	return GS_OK;
 }
 
-/* Is no key from this place on kept?  Only known if the limit counts all keys. */
+/* Are all keys from this place on dropped?  Only known if the limit counts all keys. */
 static bool
 is_beyond_limit(const Orderer *o, size_t place)
 {

@@ -69,9 +69,10 @@ typedef struct GsBigRows
 } GsBigRows;
 
 /*
- * A source of a performed sort's rows, chosen by gs_output_begin().  Without random access only get is called.
- * rescan is NULL if gs_sort_can_rescan() is false, count if gs_sort_count_rows() is.  If get can return
- * GS_SORT_LOST, it counts returned rows in emitted.  With GsSort.direct it is not called for most rows.
+ * A source of a performed sort's rows, chosen by gs_output_begin().  Without random access only get is
+ * called. rescan is NULL if gs_sort_can_rescan() is false, count if gs_sort_count_rows() is.  If get can
+ * return GS_SORT_LOST, it counts returned rows in emitted.  With GsSort.direct it is not called for most
+ * rows.
  */
 typedef struct GsSortSource
 {

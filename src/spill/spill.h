@@ -159,7 +159,7 @@ extern bool gs_spill_split_end(GsSpillSplit *split, bool carry_out);
 /*
  * Reading a range.  gs_spill_read() reads the next piece into chunk; pieces must be appended in this order.
  * False: no job begins, as there are no more.  Jobs may run at the same time, and end in any order.  A job
- * that fails is not repeated.  A reader is closed when none of its jobs is pending, and before its range is
+ * that fails is not repeated.  Close a reader after all of its jobs have ended, and before its range is
  * split.
  */
 extern GsSpillReader *gs_spill_reader_open(GsSpill *spill, uint32_t range);

@@ -192,7 +192,7 @@ rows_to_read(const GpuArraysState *state)
  * Filling batches
  */
 
-/* Memory for a copy in a batch. */
+/* Returns memory for a copy in a batch. */
 static char *
 copy_space(GpuArraysState *state, RowBatch *batch, Size bytes)
 {
@@ -228,7 +228,7 @@ copy_value(GpuArraysState *state, RowBatch *batch, Datum value, int16 typlen)
 	return PointerGetDatum(copy);
 }
 
-/* The arrays of a row of the child. */
+/* Get the arrays of a row of the child. */
 static void
 get_arrays(GpuArraysState *state, TupleTableSlot *slot)
 {

@@ -6,21 +6,22 @@
  * A group consists of rows that come one after the other and are equal in some columns.  For most rows a
  * GpuSort tells whether the next row is in the same group; other rows are compared (row_match.h).
  *
- * If only count(*) is wanted, the device may count the rows of each group, and one row of it comes; or none,
- * if the filter's first conditions drop groups with such a number.  A later condition must see the same
- * groups as in PostgreSQL's node: it may raise an error.  Else
- * with aggregates a group is read to its end.  Its first row is copied, unless it is known to be the only
- * one.  If it is not, the next group's first row has been read when the group is returned.  Without
- * aggregates a group is its first row, which is returned as soon as it is read; where the node's
- * columns are the child's, in the slot in which it was read.
+ * If count(*) is the only aggregate, the device may count the rows of each group.  Then one row of each
+ * group comes, or none if the filter's first conditions reject the number.  Later conditions may raise
+ * errors, so they must see the same groups as in PostgreSQL's node.
  *
- * GS_GROUP_COUNT_DISTINCT: the device knows how many different keys it has sorted.  So in most cases one row is
- * read, which tells whether there is a NULL.  Where keys are inexact, rows were not sorted by the
- * device, or lie in temporary files, all rows are read and compared.
+ * Otherwise a group with aggregates is read to its end.  Its first row is copied, unless it is known to be
+ * the only one.  When such a group is returned, the next group's first row has been read.  Without
+ * aggregates a group is its first row, which is returned as soon as it is read.  If the node's columns are
+ * the child's, the row stays in the slot in which it was read.
  *
- * If a GpuSort loses its device, what it said of the next row stays right: behind rows that were returned
- * it goes on with the group, or the first row of the next one (sort_cpu.c).  Only rows are not counted
- * any more.
+ * GS_GROUP_COUNT_DISTINCT: the device knows how many different keys it has sorted.  So in most cases one
+ * row is read, which tells whether there is a NULL.  If keys are inexact, or the device did not sort the
+ * rows, or they are in temporary files, all rows are read and compared.
+ *
+ * If a GpuSort loses its device, it goes on behind the rows that it has returned: in the same group, or with
+ * the first row of the next one (sort_cpu.c).  So what it told of the next row stays right.  But the rows of
+ * groups are not counted any more.
  *
  * Tests: regress/aggregates_grouped, regress/counts, regress/groups_kept
  *
@@ -63,7 +64,7 @@ typedef struct GpuGroupState
 	const char *counted_by;		/* the last time, for EXPLAIN; NULL: not done, or no row */
 } GpuGroupState;
 
-/* Are the columns those of the child, and is there nothing else to do? */
+/* Are the node's columns the child's, without a filter or a projection? */
 static bool
 passes_rows(const GpuGroupState *state)
 {
@@ -78,7 +79,7 @@ passes_rows(const GpuGroupState *state)
 	return true;
 }
 
-/* Finds the conditions, and tells the GpuSort which numbers of rows are wanted.  The filter does the rest. */
+/* Finds the filter's first conditions on count(*), and tells the GpuSort which counts pass them. */
 static void
 keep_counts(GpuGroupState *state, bool explain_only)
 {
@@ -147,8 +148,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->passes_rows = passes_rows(state);
 
 	/* as with Agg, a rescan need not sort again */
-	state->aggregates = gs_aggregates_init(node, state->kind == GS_GROUP_COUNT_DISTINCT ? GS_AGGREGATED_DIFFERENT :
-										   GS_AGGREGATED_GROUP, estate,
+	state->aggregates = gs_aggregates_init(node, state->kind == GS_GROUP_COUNT_DISTINCT ?
+										   GS_AGGREGATED_DIFFERENT : GS_AGGREGATED_GROUP, estate,
 										   eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	child = outerPlanState(node);
 	if (gs_group_is_counted(&plan->scan.plan))
@@ -207,7 +208,7 @@ read_row(GpuGroupState *state, bool *begins_group)
 	return row;
 }
 
-/* The first row of the next group; NULL: there is none. */
+/* Reads up to the first row of the next group; NULL: there is none. */
 static TupleTableSlot *
 read_first(GpuGroupState *state)
 {
@@ -265,7 +266,7 @@ read_group(GpuGroupState *state)
 	return true;
 }
 
-/* Count the groups' first rows, if that was not done yet. */
+/* Count the groups, if that was not done yet. */
 static bool
 count_groups(GpuGroupState *state)
 {

@@ -18,22 +18,22 @@
  *			 -> Unique (x, y)
  *				  -> GpuSort (x, y)
  *
- * Of each row Agg evaluates the arguments, calls a function for each aggregate and compares the row with
- * the first one of its group, all of it by interpreting expressions: which takes several times as long
- * as reading the row.  GpuGroup compares few rows, and calls functions for some aggregates only
+ * For each row Agg evaluates the arguments, calls a function for each aggregate and compares the row with
+ * the first one of its group.  It interprets expressions for that, which takes several times as long as
+ * reading the row.  GpuGroup compares few rows, and calls functions for some aggregates only
  * (aggregates.h).  Unique and Group copy rows as well.
  *
- * In the last two nobody sees the rows' order, nor which of equal texts was kept; so texts are
- * sorted by their bytes, whatever their collation is.  So they are in the first two, if the node is
- * the topmost one of a statement that groups itself, and has no ORDER BY.
+ * In the last two plans nobody sees the rows' order, nor which of several equal texts was kept.  So texts are
+ * sorted by their bytes, whatever their collation is.  The same is done in the first two plans if the node is
+ * the statement's topmost one and the statement has no ORDER BY.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are compared.
- * PostgreSQL's node stays where there are ordered sets, or aggregates that sort, and where an expression
- * needs it: subplans, GROUPING(), gpu_sort_array(), which has a node of its own around Agg.
+ * PostgreSQL's node stays if it has ordered sets, aggregates that sort, or expressions that need it:
+ * subplans, GROUPING(), gpu_sort_array(), which has a node of its own around Agg.
  *
- * If the device counts the rows of groups, it also drops groups that are not wanted: whose count(*) fails a
- * comparison of the filter with a constant; or that are not among the first ones by count(*), where a Limit
- * is above.  The filter, the Sort and the Limit stay, as the device may not know.
+ * If the device counts the rows of groups, it also drops groups that nobody wants.  The filter may compare
+ * count(*) with a constant, or a Limit may want the first groups by count(*).  The filter, the Sort and the
+ * Limit stay, because the rows may not come from a device.
  *
  * Tests: regress/aggregates_grouped, regress/counts, regress/groups_kept
  *
@@ -71,14 +71,14 @@ typedef struct CountInput
 	Oid			collation;
 } CountInput;
 
-/* Does a node take the rows to be equal that are so in all keys, and no others? */
+/* Are rows equal for a node exactly if they are equal in all of the sort's keys? */
 static bool
 compares_all_keys(const CustomScan *sort, const GsColumns *columns)
 {
 	Bitmapset  *compared = NULL;
 	bool		all;
 
-	/* other collations take different texts to be equal, and sorting by bytes would not */
+	/* nondeterministic collations take different bytes to be equal, and sorting by bytes parts them */
 	for (int i = 0; i < columns->n; i++)
 		if (OidIsValid(columns->collations[i]) && !get_collation_isdeterministic(columns->collations[i]))
 			return false;
@@ -93,7 +93,7 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 	Node	   *expr;
 	const Var  *var;
 
-	/* gs_aggregates_count() has to do with it */
+	/* as gs_aggregates_count() needs it */
 	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE || !FLOAT8PASSBYVAL)
 		return false;
 	if (agg->aggfnoid == F_COUNT_)
@@ -121,9 +121,8 @@ is_possible(const Aggref *agg)
 }
 
 /*
- * The node in the place of plan, or plan.  groups: that it makes.  checked: check the right to
- * compare them when the node begins.
- * input: what is counted, for GS_GROUP_COUNT_DISTINCT, which sets its columns.
+ * Returns the node that replaces plan, or plan.  groups: the columns of the groups.  checked: check the right
+ * to compare them when the node begins.  input: only for GS_GROUP_COUNT_DISTINCT; its columns are set here.
  */
 static Plan *
 make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bool checked,
@@ -151,14 +150,14 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 			return plan;
 		if (!IsA(column, Aggref))
 		{
-			/* there may be no row that it could come from */
+			/* without rows there is no first row to take the column from */
 			if (one_row)
 				return plan;
 		}
 		else if (!(input ? counts_different_rows(input, agg) : is_possible(agg)))
 			return plan;
 		has_aggregate |= IsA(column, Aggref);
-		/* for a DISTINCT Agg checks nothing; count(*) counts the rows of a Unique, which checks */
+		/* Agg checks no right to compare for DISTINCT; the Unique below a count(*) does */
 		checked |= input && agg->aggdistinct == NIL;
 	}
 	if (one_row && !has_aggregate)
@@ -191,7 +190,7 @@ only_counts_rows(const CustomScan *group)
 	return counts;
 }
 
-/* What is below an Agg without groups; false: no GpuSort whose rows it could count. */
+/* Find what an Agg without groups counts.  False: it does not read a GpuSort whose rows may be counted. */
 static bool
 find_input(CountInput *input, const Agg *agg)
 {
@@ -200,7 +199,7 @@ find_input(CountInput *input, const Agg *agg)
 	memset(input, 0, sizeof(*input));
 	if (agg->aggstrategy != AGG_PLAIN || !gs_plan_agg_is_simple(agg))
 		return false;
-	/* it only says which columns the query above sees; to count rows none is needed */
+	/* a SubqueryScan only chooses columns, and count(*) needs none */
 	if (IsA(child, SubqueryScan) && child->qual == NIL && child->initPlan == NIL &&
 		IsA(((SubqueryScan *) child)->subplan, Unique))
 	{
@@ -255,7 +254,7 @@ replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
 		top = outerPlan(top);
 	if (group == plan || !gs_node_is(&sort->scan.plan, &gs_sort_node) || !compares_all_keys(sort, &columns))
 		return group;
-	/* nobody sees in which order the statement's last node has its groups */
+	/* without ORDER BY nobody sees the order of the topmost node's groups */
 	if (context->any_order && plan == top)
 		gs_plan_forget_order(sort, false);
 	/* other expressions would not be computed for rows that are dropped */

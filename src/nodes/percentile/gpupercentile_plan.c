@@ -4,8 +4,8 @@
  *	  Offering GpuSort for percentile_disc() and percentile_cont(), and putting GpuPercentile between
  *	  Agg and GpuSort.
  *
- * PostgreSQL never sorts for these outside of the aggregate, where each group is a
- * sort in one process, and part of no cost.  Here are paths
+ * PostgreSQL sorts for these only inside the aggregate.  Each group is a sort in one process there, and no
+ * cost includes it.  This file offers paths
  *
  *		Agg -> GpuSort -> cheapest path
  *		Agg -> GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
@@ -22,17 +22,15 @@
  *		  -> GpuPercentile (all columns, value)
  *			   -> GpuSort (g, x)
  *
- * The Agg takes the value from the first row of a group, as it does with the columns of
- * GROUP BY.  Without GROUP BY there may be no row to take it from.  So the Agg gets the empty
- * grouping set, GROUP BY (), which means the same: but where there are no rows it takes columns
- * to be NULL, which is what all of the functions return there.  An Agg that computes nothing
- * else gets the first row of each group only.
+ * The Agg takes the value from the first row of a group, as it does with the columns of GROUP BY.  Without
+ * GROUP BY there may be no row.  So the Agg gets the empty grouping set, GROUP BY ().  That means the same,
+ * except that without rows columns are NULL, which all of the functions return there.  An Agg that computes
+ * nothing else gets the first row of each group only.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are
  * compared (gpusort_keys.c).
  *
- * All such functions of a query must have the same order, and no other aggregate may
- * have one.
+ * All such functions of a query must have the same order, and no other aggregate may have an order.
  *
  * Tests: regress/percentiles
  *
@@ -56,7 +54,7 @@
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 
-/* Is this one of the functions, and in a form that GpuPercentile computes? */
+/* Is this a percentile function, in a form that GpuPercentile computes? */
 static bool
 is_known(const Aggref *agg)
 {
@@ -98,7 +96,7 @@ typedef struct Functions
 	bool		alone;			/* there are no other aggregates */
 } Functions;
 
-/* False: none of them is ours, or one needs another order. */
+/* False: none of them is a percentile function, or one needs another order. */
 static bool
 find_functions(const PlannerInfo *root, Functions *functions)
 {
@@ -200,9 +198,9 @@ is_sorted(const Aggref *agg, const PercentileContext *context)
 		gs_agg_is_sorted(&context->input, agg->aggorder, agg->args);
 }
 
-/* Sort out the Agg's aggregates; false: none of them is ours, or the order is another one. */
+/* Collect the percentile functions of the Agg; false: it has none, or one needs another order. */
 static bool
-sort_out_functions(PercentileContext *context)
+collect_functions(PercentileContext *context)
 {
 	ListCell   *lc;
 
@@ -248,7 +246,7 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
 		return plan;
 	context.tlist = gs_node_tlist(outerPlan(agg)->targetlist, OUTER_VAR);
-	if (!sort_out_functions(&context))
+	if (!collect_functions(&context))
 		return plan;
 	scan = make_node(&context);
 	agg->plan.targetlist = gs_node_use_columns(agg->plan.targetlist, context.tlist, OUTER_VAR);

@@ -6,13 +6,12 @@
  *
  * It returns only rows that it could not hand over, which then reach GpuSort
  * through Gather:
- *	  - all rows, where there is no session (GsFeedShared.session names none), or this process cannot
+ *	  - all rows, if there is no session (GsFeedShared.session names none), or if this process cannot
  *		make its keys;
- *	  - rows too large for a chunk, or without a key;
- *	  - once the device's memory is full, the rows of the chunk in work and
- *		all that follow.
- * When the service is lost it ends at once: GpuSort will notice, and run the
- * child again.  It also ends when a feeder has found few groups (group_sample.h).
+ *	  - rows that are too large for a chunk, or that have no key;
+ *	  - after the device's memory is full, the rows of the current chunk and all rows behind them.
+ * The node ends at once if the service is lost: GpuSort will notice, and run the child again.  It also ends
+ * if a feeder has found few groups (group_sample.h).
  *
  * Tests: regress/plans, tap/fault_cancel
  *
@@ -61,8 +60,8 @@ gs_feed_set_sort(PlanState *state, GsSort *sort)
 
 	Assert(gs_node_is(state->plan, &gs_feed_node));
 	feed->sort = sort;
+	/* Gather passes the session on to the workers, when it launches them */
 	feed->session = gs_client_handle(sort ? gs_sort_client(sort) : NULL);
-	/* Gather passes it on to the workers, when it launches them */
 }
 
 static void
@@ -195,7 +194,7 @@ end(CustomScanState *node)
 	ExecEndNode(outerPlanState(node));
 }
 
-/* The DSM segment is about to go. */
+/* The DSM segment is about to be removed. */
 static void
 shutdown(CustomScanState *node)
 {

@@ -99,7 +99,7 @@ extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
 /*
  * Find the key for a column of a finished GpuSort's output, with this equality and collation.  -1: the column
- * is no key.  A Unique above returns the same columns.
+ * is no key.  The column may also be of a Unique above, which numbers its columns alike.
  */
 extern int	gs_plan_find_key(const CustomScan *plan, AttrNumber attno, Oid equality, Oid collation);
 
@@ -125,7 +125,7 @@ extern bool gs_agg_read_input(GsAggInput *input, const Agg *agg);
 /* Are rows of a group sorted by these SortGroupClauses over an aggregate's args? */
 extern bool gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args);
 
-/* Does it return only columns?  Then no side effect is missed if some rows are dropped. */
+/* Does the node return columns only?  Then a dropped row has no expression whose side effect is missed. */
 extern bool gs_plan_returns_columns(const CustomScan *plan);
 
 /* The rows that a plan needs of its sort. */

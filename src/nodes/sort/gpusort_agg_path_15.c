@@ -11,14 +11,12 @@
  *		Agg -> GpuSort -> cheapest path
  *		Agg -> GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
  *
- * sorted by the columns of GROUP BY, then by the aggregate's.  Where all
- * aggregates have the same DISTINCT, a Unique above the GpuSort drops the rows
- * that they would have dropped; where they count them and nothing else, GpuGroup takes
- * the place of Agg and Unique (gpugroup_plan.c), and no rows come back.
+ * sorted by the columns of GROUP BY, then by the aggregate's.  If all aggregates have the same DISTINCT, a
+ * Unique above the GpuSort drops equal rows for them.  If the aggregates only count, GpuGroup replaces Agg
+ * and Unique (gpugroup_plan.c), and no rows come back.
  *
- * Whether an aggregate then does without its own sort is decided again for the
- * finished plan, by what stands in it (group/agg_plan_15.c).  An aggregate that
- * sorts what is sorted already gives the same result.
+ * group/agg_plan_15.c reads the finished plan, and removes the sorts of aggregates whose input is sorted.  An
+ * aggregate that keeps its sort gives the same result.
  *
  * Tests: regress/aggregates, regress/paths
  *

@@ -161,9 +161,9 @@ transition_type(Aggref *agg)
 }
 
 /*
- * A call as a column of the scan tuple, with this number.  An aggregate is what it would be in an Agg
- * (aggregates.h).  PostgreSQL 18 prints a WindowFunc below a WindowAgg only, with whose window's name; so
- * the other functions are calls, which nobody evaluates.
+ * Returns a call as a column of the scan tuple, with this number.  An aggregate becomes an Aggref, as in an
+ * Agg (aggregates.h).  Any other function becomes a FuncExpr that nobody evaluates, for EXPLAIN only:
+ * PostgreSQL 18 cannot print a WindowFunc without a WindowAgg, whose window's name it prints.
  */
 static Expr *
 scan_column(const WindowFunc *call, int number)

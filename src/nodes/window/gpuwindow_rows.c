@@ -3,9 +3,9 @@
  * gpuwindow_rows.c
  *	  The rows that a GpuWindow has read and still needs (gpuwindow_rows.h).
  *
- * Each reader has a read pointer in the tuplestore, which moves to the requested row; mostly that is
- * the next one.  The store has the rows up to page_begin.  Rows are added only when a page is
- * left, so the store is trimmed or cleared then.
+ * Each reader has a read pointer in the tuplestore.  The pointer moves to the requested row, mostly the next
+ * one.  The store has the rows before page_begin.  It gets rows only when a page is left, so it is trimmed or
+ * cleared only then.
  *
  * Tests: regress/windows_functions
  *

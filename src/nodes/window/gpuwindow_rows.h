@@ -61,10 +61,10 @@ extern bool gs_held_read(GsHeldRows *held);
 /* Begin a partition with the row that was read last; false: there is none. */
 extern bool gs_held_begin_partition(GsHeldRows *held);
 
-/* A row from begin to end.  The slot is the reader's, or of the row read last. */
+/* Returns the row at a position, in the reader's slot or, if it was read last, in its own. */
 extern TupleTableSlot *gs_held_row(GsHeldRows *held, int reader, int64 position);
 
-/* Is that row not equal, by the window's ORDER BY, to the row before? */
+/* Does the row differ, by the window's ORDER BY, from the row before? */
 static inline bool
 gs_held_starts_peers(const GsHeldRows *held, int64 position)
 {
