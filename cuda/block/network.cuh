@@ -7,13 +7,12 @@
  * exchanges values with the threads of its warp by shuffles, and with other
  * warps through shared memory.
  *
- * The network of a block is Batcher's in the form in which all comparisons put the smaller
- * value first: a merge begins with each value meeting the opposite one.  So values
- * that are larger than all others stay at the end, and the network over the lower
- * part of the block is complete in itself.  That is what it has over
- * cub::BlockMergeSort, which always sorts a whole block: where few values are left,
- * the network has fewer steps, only the warps that hold values take part in its merges,
- * and a part that one warp holds needs no shared memory and no barrier.
+ * The network of a block is Batcher's in the form in which all comparisons put the smaller value first: a
+ * merge begins with each value meeting the opposite one.  So values that are larger than all others stay at
+ * the end, and the network over the lower part of the block is complete in itself.  cub::BlockMergeSort
+ * always sorts a whole block.  If few values are left, the network has fewer steps, only the warps that
+ * hold values take part in its merges, and a part that one warp holds needs no shared memory and no
+ * barrier.
  *
  *-------------------------------------------------------------------------
  */

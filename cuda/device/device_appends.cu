@@ -13,11 +13,11 @@
  *	  allocations.  Images never move.  A chunk that is nearly full is copied as a whole.
  *
  * Booking ahead
- *	  An append reserves the memory of its image, and also what perform and the
- *	  fetches need for all rows so far.  So memory runs out in an append, while the
- *	  caller still holds the rows of that chunk and can read back the others, and not
- *	  after the last one.  To ask CUB how much that is takes some ten microseconds.  So a
- *	  sort asks for as many chunks as its slab has room for, if the limit allows that.
+ *	  An append reserves the memory of its image, and also what perform and the fetches need for all
+ *	  rows so far.  So memory runs out in an append and not after the last one: then the caller still
+ *	  holds the rows of that chunk, and can read back the others.  CUB takes some ten microseconds to
+ *	  tell how much it needs.  So a sort asks for as many chunks as its slab has room for, if the
+ *	  limit allows that.
  *
  * Refusals
  *	  Once an append could not be started, for whatever reason, all later ones fail with the

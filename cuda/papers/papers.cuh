@@ -9,7 +9,7 @@
  *				 Parallel Merge Sort for Fixed and Variable Length Keys, 2012
  *	  radix2011	 T. Harada, L. Howes: Introduction to GPU Radix Sort, 2011
  *
- * Each of these finds the order of the rows, with a workspace for any n_rows keys.
+ * Each of these finds the order of the rows, in a workspace whose size depends on n_rows only.
  *
  *	  arraysort2016	 M. Awan, F. Saeed: GPU-ArraySort, 2016
  *	  sta			 the baseline of the same paper

@@ -160,7 +160,7 @@ gs_libc_level_weight(GsTextLevel *level, GsTextCounts counts, uint8_t byte)
 	gs_text_level_byte(level, byte);
 }
 
-/* Characters without a weight at the last level make the next weight greater, by their number. */
+/* Writes, before the next weight of the last level, how many characters without one precede it. */
 GS_TUPLE_INLINE void
 gs_libc_level_skipped(GsTextLevel *level, GsTextCounts counts, uint32_t *skipped)
 {

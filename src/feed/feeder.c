@@ -86,7 +86,7 @@ note_status(GsFeeder *feeder, GsClientStatus status)
 	return feeder->status;
 }
 
-/* Searches the rows written to a chunk for few groups. */
+/* Takes a sample of a chunk's rows, and tells the service if they have few groups. */
 static GsPut
 look_for_groups(GsFeeder *feeder, const GsChunkWriter *chunk, bool first)
 {

@@ -21,8 +21,8 @@
  *				byte > 0, and so comes first
  *	  bits		the bytes as for bytea, then how many bits of the last one
  *				count
- *	  inet		family, network with zeroes behind it, bits of the network,
- *				then of the address what lies beyond the network
+ *	  inet		family, network with zeroes behind it, number of the network's bits, then the
+ *				address's bits behind the network
  *	  numeric	see key_encode_numeric.h
  *
  * The variable-length encoders write at most the room left: exactly the first bytes of the whole encoding.

@@ -21,7 +21,7 @@
 /* A range is read ahead only if this part of the session's share of its role's memory is free. */
 #define READ_AHEAD_ROOM	0.5
 
-/* The range that the leader waits for is here. */
+/* Hands over the range that the leader waits for. */
 static void
 take_over(int number)
 {

@@ -113,8 +113,8 @@ extern void gs_executor_run_init(void);
 extern bool gs_executor_runs_to_end(const EState *estate);
 
 /*
- * Does it also end the query?  It does not if a cursor fetches all rows.  PostgreSQL 18 and later do not tell
- * that case apart.
+ * Is this also the last call for the query?  It is not if a cursor fetches all rows.  From PostgreSQL 18 on
+ * true is returned in that case, too.
  */
 extern bool gs_executor_runs_once(const EState *estate);
 

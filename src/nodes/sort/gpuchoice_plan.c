@@ -8,16 +8,16 @@
  *			   -> GpuSort
  *		  -> HashAggregate			the best path that PostgreSQL has
  *
- * A path that sorts groups becomes a choice where PostgreSQL's best path hashes them, and the number of
+ * A path that sorts groups becomes a choice if PostgreSQL's best path hashes them, and the number of
  * groups is a guess (gpusort_rivals.c).
  *
- * Both plans are made of the same paths of the tables, so there is no choice where a path must not become
- * a plan twice.  A subquery that was planned by itself is such a case: set_plan_references() would
- * shift the numbers of its partitions twice.  Paths of extensions and foreign tables may not
- * expect it either.  And the input must cost little before its first row, because it may be begun
- * in vain.
+ * Both plans are made from the same paths of the tables.  So there is no choice above a path that must
+ * become a plan only once.  Such a path is that of a subquery that was planned by itself:
+ * set_plan_references() would shift the numbers of its partitions twice.  Paths of extensions and foreign
+ * tables may be others.  And the input must cost little before its first row, because it may be begun in
+ * vain.
  *
- * Both plans return the same columns.  The outer plan is the one that EXPLAIN finds them in.
+ * Both plans return the same columns.  EXPLAIN looks for them in the outer plan.
  *
  * Tests: regress/choice
  *

@@ -7,14 +7,14 @@
  *		Unique -> GpuSort						the same
  *		WindowAgg -> GpuSort					against indexes, and serial scans
  *
- * PostgreSQL makes the same paths over its own Sort, which the finished plan would have replaced
- * (gpusort_replace.c); but with the cost of that Sort another path mostly wins before.
+ * PostgreSQL makes the same paths over its own Sort.  gpusort_replace.c could replace that Sort in the
+ * finished plan, but such a path seldom wins, because the cost of PostgreSQL's Sort is in it.
  *
  * Hashing is best for few groups: rows go nowhere, and workers hash in parallel.
  * So nothing is offered against it for fewer than gpusort.min_rows groups.
  *
- * In the finished plan GpuSort is told to drop equal rows, where these are not needed (gpusort_keep.c).
- * Then few come back where few are different; the cost is that of these.
+ * In the finished plan GpuSort is told to drop equal rows if they are not needed (gpusort_keep.c).  So only
+ * different rows come back, and only these are in the cost.
  *
  * Tests: regress/paths
  *
