@@ -118,7 +118,7 @@ gpusort_devices(PG_FUNCTION_ARGS)
 
 		values[0] = Int32GetDatum(i);
 		nulls[0] = copy.n_devices == 0;
-		values[1] = text_or_null(copy.kind, &nulls[1]);
+		values[1] = text_or_null(copy.device_kind, &nulls[1]);
 		values[2] = text_or_null(device->info.name, &nulls[2]);
 		values[3] = text_or_null(device->info.uuid, &nulls[3]);
 		values[4] = CStringGetTextDatum(device_state(&copy, device));

@@ -358,7 +358,7 @@ open_all(void (*notify) (void *arg), GsError *error)
 static bool
 may_stand_in(void)
 {
-	return gs_guc_device == GS_CHOOSE_AUTO && gs_shared->kind[0] == '\0' && gs_guc_devices[0] == '\0';
+	return gs_guc_device == GS_CHOOSE_AUTO && gs_shared->device_kind[0] == '\0' && gs_guc_devices[0] == '\0';
 }
 
 void
@@ -374,7 +374,7 @@ gs_devices_open(void (*notify) (void *arg))
 	strlcpy(error.message, "gpusort was built without CUDA", sizeof(error.message));
 #endif
 	if (gs_guc_device == GS_CHOOSE_HOST ||
-		(gs_guc_device == GS_CHOOSE_AUTO && strcmp(gs_shared->kind, gs_device_host.name) == 0))
+		(gs_guc_device == GS_CHOOSE_AUTO && strcmp(gs_shared->device_kind, gs_device_host.name) == 0))
 		gs_ops = &gs_device_host;
 	if (gs_ops)
 		open = open_all(notify, &error);
@@ -396,7 +396,7 @@ gs_devices_open(void (*notify) (void *arg))
 
 	gs_lock();
 	gs_shared->n_devices = gs_n_devices;
-	strlcpy(gs_shared->kind, gs_ops->name, sizeof(gs_shared->kind));
+	strlcpy(gs_shared->device_kind, gs_ops->name, sizeof(gs_shared->device_kind));
 	gs_unlock();
 	for (int i = 0; i < gs_n_devices; i++)
 	{

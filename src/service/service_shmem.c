@@ -122,7 +122,7 @@ gs_service_shmem_request(void)
  */
 static bool was_off = false;
 static char off_message[GS_MESSAGE_BYTES];
-static char kind_before[sizeof(((GsShared *) 0)->kind)];
+static char kind_before[sizeof(((GsShared *) 0)->device_kind)];
 static char no_gpu_before[GS_MESSAGE_BYTES];
 
 void
@@ -138,7 +138,7 @@ remember_devices(int code, Datum arg)
 	was_off = gs_shared->state == GS_SERVICE_OFF;
 	if (was_off)
 		strlcpy(off_message, gs_shared->message, sizeof(off_message));
-	strlcpy(kind_before, gs_shared->kind, sizeof(kind_before));
+	strlcpy(kind_before, gs_shared->device_kind, sizeof(kind_before));
 	strlcpy(no_gpu_before, gs_shared->no_gpu, sizeof(no_gpu_before));
 }
 
@@ -169,7 +169,7 @@ gs_service_shmem_startup(void)
 			strlcpy(gs_shared->message, was_off ? off_message : "gpusort.device is off",
 					sizeof(gs_shared->message));
 		}
-		strlcpy(gs_shared->kind, kind_before, sizeof(gs_shared->kind));
+		strlcpy(gs_shared->device_kind, kind_before, sizeof(gs_shared->device_kind));
 		strlcpy(gs_shared->no_gpu, no_gpu_before, sizeof(gs_shared->no_gpu));
 		on_shmem_exit(remember_devices, 0);
 

@@ -244,7 +244,7 @@ typedef struct GsShared
 	int			pid;
 	Latch	   *latch;			/* the service's, NULL while none runs */
 	TimestampTz started;
-	char		kind[8];		/* GsDeviceOps.name: "cuda", "host" */
+	char		device_kind[8]; /* GsDeviceOps.name: "cuda", "host" */
 	char		message[GS_MESSAGE_BYTES];	/* why OFF, or the last failure */
 	char		no_gpu[GS_MESSAGE_BYTES];	/* why the CPU stands in for a GPU */
 	int			n_devices;		/* devices of the last service that found any */

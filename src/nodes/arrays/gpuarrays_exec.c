@@ -556,7 +556,7 @@ explain_report(const GsArrayReport *report, ExplainState *es)
 	const char *device = "none (few arrays)";
 
 	if (report->device_batches > 0)
-		device = gs_shared->kind;
+		device = gs_shared->device_kind;
 	else if (report->fallback != GS_FALLBACK_NONE)
 		device = "none (fallback)";
 	gs_explain_device(device, report->device_batches > 0 ? report->devices : 0, es);

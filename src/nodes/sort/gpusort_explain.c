@@ -164,7 +164,7 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 			device = "none (few rows)";
 			break;
 		case GS_SORT_DEVICE:
-			device = gs_shared->kind;
+			device = gs_shared->device_kind;
 			break;
 		case GS_SORT_CPU:
 			device = report->fallback == GS_FALLBACK_NONE ? "none (few rows)" : "none (fallback)";
