@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * device_memory.cu
- *	  Device memory under a hard cap.
+ *	  Device memory under a hard limit.
  *
  * The pool is a cudaMemPool with an unlimited release threshold: allocations
  * and frees are ordered by streams and cost microseconds once it is warm.
  * Its cache is cut back as soon as memory in use and cached memory together pass the
- * cap.  On devices without pools (some virtual ones) cudaMalloc and cudaFree serve
+ * limit.  On devices without pools (some virtual ones) cudaMalloc and cudaFree serve
  * instead; they wait for the device.
  *
  *-------------------------------------------------------------------------

@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * device_memory.cuh
- *	  Device memory under a hard cap.
+ *	  Device memory under a hard limit.
  *
- * Reservations are counted and checked against the cap: reserve() before memory is
- * needed, release() when it is needed no longer.  Both only count.  Allocations take the
- * memory.  Callers reserve before they allocate, so all allocations together are
- * never larger than the reservations.  Freed memory stays cached in a pool of our
- * own, since the driver is slow to give memory.  It goes back to the driver when the
- * cap or another allocation needs it, or with trim().  The cap can change.  A lower one takes no reservation
- * back, but reserve() fails until the reservations are below it.
+ * Reservations are counted and checked against the limit: reserve() before memory is needed, release()
+ * when it is needed no longer.  Both only count.  Allocations take the memory.  Callers reserve before
+ * they allocate, so all allocations together are never larger than the reservations.  Freed memory
+ * stays cached in a pool of our own, since the driver is slow to give memory.  It goes back to the
+ * driver when the limit or another allocation needs it, or with trim().  The limit can change.  A lower
+ * one takes no reservation back, but reserve() fails until the reservations are below it.
  *
  * reserve, release, discard, used, limit and set_limit never call CUDA and may be called
  * on any thread; so may the others, but they can take a while.
@@ -37,7 +36,7 @@ public:
   DeviceMemory(const DeviceMemory &) = delete;
   DeviceMemory &operator=(const DeviceMemory &) = delete;
 
-  // False: the cap would be exceeded, and nothing has changed.
+  // False: the limit would be exceeded, and nothing has changed.
   bool reserve(u64 bytes);
   void release(u64 bytes);
 
@@ -50,7 +49,7 @@ public:
   void discard(const std::vector<void *> &memory);
   bool drain();
 
-  // Does the memory in use and cached exceed the cap?
+  // Does the memory in use and cached exceed the limit?
   bool passes_limit() const;
 
   // Gives cached memory back to the driver.

@@ -3,17 +3,15 @@
  * groups.cu
  *	  The groups of a sorted round.
  *
- * A block looks at a window of the sorted words, some rows a thread, and takes
- * the groups that begin in its first `quota` rows: so early that small groups
- * end within the window.  The first row of a group that does not searches for
- * its end.
+ * A block looks at a window of the sorted words, some rows a thread, and takes the groups that begin in its
+ * first `quota` rows.  Small groups that begin there end within the window.  The first row of a larger
+ * group searches for the group's end.
  *
- * Small groups are sorted by counting.  A row's new place in its group is the number
- * of rows in it that are less, and the equal ones before it; that makes smaller
- * groups, and so on, word by word, until none holds two unequal rows.  This takes 64
- * comparisons at most for a row and word, of words in shared memory, and threads wait
- * for their block only.  Where the round sorted by the upper bits of its words only,
- * the rest of the words comes first.
+ * Small groups are sorted by counting.  A row's new place in its group is the number of lesser rows, and of
+ * equal rows before it.  Equal rows are then a smaller group.  The next words sort it in the same way, until
+ * no group holds two unequal rows.  For each word a row is compared with 64 words in shared memory at most,
+ * and threads wait for their block only.  If the round sorted by the upper bits of its words only, the rest
+ * of the words comes first.
  *
  *-------------------------------------------------------------------------
  */
