@@ -19,8 +19,8 @@
  *	  the keys tell that they are equal.
  *
  * Sources
- *	  A performed sort has one source of rows, a table of functions (GsSortSource): pages, the store that
- *	  holds all rows for random access, or the tuplesort (sort_cpu.c).
+ *	  A performed sort has one source of rows, a table of functions (GsSortSource): pages, the tuplestore
+ *	  that holds all rows for random access, or the tuplesort (sort_cpu.c).
  *
  * Tests: regress/plans, tap/fault_service_lost
  *

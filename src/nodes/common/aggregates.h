@@ -46,8 +46,8 @@ extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *sc
 extern void gs_aggregates_renumber(const Agg *agg);
 
 /*
- * Only if all calls are count(), and int8 is passed by value (FLOAT8PASSBYVAL): add n rows; or put the values
- * of a group of n rows, instead of begin(), advance() and finish().
+ * Only if all calls are count(), and int8 is passed by value (FLOAT8PASSBYVAL).  count() advances by n rows.
+ * set_count() stands for begin(), advance() and finish() of a group of n rows.
  */
 extern void gs_aggregates_count(GsAggregates *aggregates, int64 n);
 extern void gs_aggregates_set_count(const GsAggregates *aggregates, int64 n, TupleTableSlot *scan);

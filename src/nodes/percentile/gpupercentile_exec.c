@@ -365,7 +365,7 @@ is_null_at(GpuPercentileState *state, int64 place)
 	return slot_attisnull(row_at(state, place), state->attno);
 }
 
-/* Of two places only one has a NULL: find the first place between them that is like the second. */
+/* One of two places has a NULL.  Find the first place from the lower one on that is like the upper one. */
 static int64
 find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
 {
@@ -383,8 +383,8 @@ find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
 }
 
 /*
- * Count the values of all rows without reading them.  False where there may be several groups, more than the
- * values' places matters, or the sort does not know how many rows it has.
+ * Count the values of all rows without reading them.  False: there may be several groups, the sort has
+ * ended, or the sort does not know how many rows it has.
  */
 static bool
 count_by_place(GpuPercentileState *state)

@@ -60,7 +60,7 @@ compares_images(Oid type, Oid equality, Oid collation)
 		gs_key_equal_image(entry->btree_opf, entry->btree_opintype, collation);
 }
 
-/* By order's columns and then partition's; NULL: there are none. */
+/* Makes a comparison by order's columns and then by partition's; NULL: there are no columns. */
 static RowComparison *
 make_comparison(CustomScanState *node, const GsColumns *order, const GsColumns *partition)
 {

@@ -3,8 +3,8 @@
  * gpusort_flags.c
  *	  May the input of a GpuSort be run again?
  *
- * A GpuSort that loses its device runs its child a second time, if nobody can tell (../../sort/README.md).
- * plan_steps.c asks what the query allows, and what is above the GpuSort; this asks what is below it.
+ * A GpuSort that loses its device runs its child a second time, if nobody can notice (../../sort/README.md).
+ * plan_steps.c looks at the query, and at the nodes above the GpuSort.  This file looks at those below it.
  *
  * Tests: tap/fault_service_lost
  *
@@ -19,10 +19,9 @@
 #include "plan/plan_walk.h"
 
 /*
- * Remove the flags that a plan does not allow.  One that locks or changes rows must
- * not run twice.  One that picks some of many rows, or a value that depends on
- * the order in which rows come, may give other rows when it runs again.  The query may name volatile
- * functions in FROM that its plan does not call.
+ * Remove the flags that a plan does not allow.  A node that locks or changes rows must not run twice.  A node
+ * that picks some of many rows, or computes a value from the order of rows, may return other rows the second
+ * time.  Volatile functions in FROM are found here, because the plan may call only some of the query's.
  */
 static void
 note_flags(Plan **plan, void *context)

@@ -4,12 +4,12 @@
  *	  Columns that only a sort needs are kept out of the rows it carries.
  *
  * For "SELECT id, p FROM t ORDER BY p COLLATE "C"" PostgreSQL's target list is
- * (id, p, p::text), the third column junk: the sort key, a relabelled copy of
- * the second.  Carrying it would write each p twice into every row, make the
- * scan project, and the executor take the junk out of every row at the end.
- * Sorting by the second column under the third one's collation is the same,
- * so while the plan is made the sort's columns are changed to that, and when it
- * is finished the copy is removed from the nodes between the scan and the top.
+ * (id, p, p::text).  The third column is junk: the sort key, a relabelled copy of
+ * the second column.  With it each row has p twice, the scan must project, and the
+ * executor must take the junk out of every row at the end.  Sorting by the second
+ * column under the third one's collation gives the same order.  So the sort's
+ * columns are changed to that while the plan is made.  In the finished plan the
+ * copy is removed from the nodes between the scan and the top.
  *
  * Tests: regress/plans, regress/explain_verbose
  *
