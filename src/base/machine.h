@@ -26,7 +26,7 @@ extern uint64_t gs_host_total_memory(void);
 /* Returns the bytes, of total, that can be used without swapping. */
 extern uint64_t gs_host_available_memory(uint64_t total);
 
-/* What one user of the machine's memory may hold by default, of `total` bytes. */
+/* Returns how many of `total` bytes one user of the machine's memory may hold by default. */
 extern uint64_t gs_host_default_limit(uint64_t total);
 
 /*

@@ -295,7 +295,7 @@ distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t
 	}
 }
 
-/* Sort keys, which are in `other` where moved, into keys. */
+/* Sort by word.  moved: the keys are in `other`.  The result is in keys. */
 static void
 sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t depth,
 			 bool moved)

@@ -25,7 +25,7 @@ allocate_pages(const GsHostOrder *order, uint32_t chunk_bytes)
 {
 	uint64_t	bytes = 0;
 
-	/* A page and the first row of the next one are more than a page. */
+	/* The rows of two neighbouring pages do not fit into one, so a page is at least half full on average. */
 	for (uint64_t i = 0; i * GS_HOST_SUM_ROWS < order->n_rows; i++)
 		bytes += order->sums[i];
 	return malloc((bytes / (chunk_bytes / 2) + 2) * sizeof(uint64_t));
