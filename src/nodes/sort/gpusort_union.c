@@ -4,16 +4,14 @@
  *	  Offering GpuSort paths for UNION.
  *
  * PostgreSQL makes three kinds of paths for a UNION: Unique over a Sort of an Append, or over a
- * Merge Append of sorted inputs (17 and later), and HashAggregate over an Append; each in one
- * process from there on.  At UPPERREL_SETOP up to two paths are added, which compete by cost
- * with these:
+ * Merge Append of sorted inputs (17 and later), and HashAggregate over an Append.  Each needs one
+ * process from there on.  At UPPERREL_SETOP up to two paths are added, which compete with them by cost:
  *
  *		Unique -> GpuSort -> Append
  *		Unique -> GpuSort -> Gather -> GpuSortFeed (parallel aware) -> Parallel Append
  *
- * In the finished plan GpuSort is told to drop equal rows (gpusort_keep.c).  A Sort that
- * PostgreSQL has chosen is replaced there as any other (gpusort_replace.c), as are those of
- * INTERSECT and EXCEPT.
+ * In the finished plan GpuSort is told to drop equal rows (gpusort_keep.c).  If PostgreSQL has chosen a Sort,
+ * gpusort_replace.c replaces it, also one of INTERSECT or EXCEPT.
  *
  * Tests: regress/unions
  *
