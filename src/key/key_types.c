@@ -120,7 +120,10 @@ gs_key_equal_image(Oid opfamily, Oid type, Oid collation)
 {
 	Oid			function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
 
-	/* bpchar, whose trailing blanks do not count, and oidvector have no such function in PostgreSQL 19 */
-	return OidIsValid(function) && type != BPCHAROID && type != OIDVECTOROID &&
+	/*
+	 * Trailing blanks of bpchar do not count, and oidvector has no such function in PostgreSQL 19.  Before
+	 * 15.5 and 16.1, btequalimage() is true of interval, where '1 day' and '24:00:00' are equal.
+	 */
+	return OidIsValid(function) && type != BPCHAROID && type != OIDVECTOROID && type != INTERVALOID &&
 		DatumGetBool(OidFunctionCall1Coll(function, collation, ObjectIdGetDatum(type)));
 }
