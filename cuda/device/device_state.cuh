@@ -296,8 +296,8 @@ struct GsDeviceSort
   std::vector<gpusort::OutputBuffer> page_buffers;
   size_t next_buffer = 0;
 
-  // Returns the bytes of the device's limit that the sort holds, without those that a pending job reserves
-  // for itself.
+  // Returns the bytes that the sort holds of the device's limit.  The reservation of a pending job is not
+  // counted.
   uint64_t memory_held() const
   {
     return slab_bytes + work_bytes;

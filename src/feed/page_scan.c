@@ -151,7 +151,7 @@ store_tuple(GsPageScan *scan, OffsetNumber offset)
 	child->ps.ps_ExprContext->ecxt_scantuple = child->ss_ScanTupleSlot;
 }
 
-/* Finds the rows of the scan's page that it has not returned. */
+/* Finds the rows of the current page that the scan did not return yet. */
 static void
 find_rows(GsPageScan *scan)
 {

@@ -54,7 +54,7 @@
 /* Seconds until the postmaster starts a failed service again. */
 #define GS_RESTART_S		2
 
-/* A reader is idle if it has not asked for a page for this time. */
+/* A reader becomes idle this long after its last request for a page. */
 #define GS_IDLE_READER_MS	1000
 
 typedef struct ServedDevice

@@ -114,7 +114,7 @@ extern bool gs_executor_runs_to_end(const EState *estate);
 
 /*
  * Is this also the last call for the query?  It is not if a cursor fetches all rows.  From PostgreSQL 18 on
- * true is returned in that case, too.
+ * the function returns true for such a cursor as well.
  */
 extern bool gs_executor_runs_once(const EState *estate);
 
