@@ -822,8 +822,12 @@ gs_client_try_page(GsClient *client, int *chunk, uint64 request)
 GsClientStatus
 gs_client_wait_page(GsClient *client, int *chunk, uint64 request)
 {
-	if (wait_fetched(client, *chunk, request, GS_WAIT_FETCH) &&
-		(!gs_client_try_page(client, chunk, request) || gs_chunks[*chunk].status == GS_OK))
+	/* mostly it has come */
+	bool		taken = gs_client_try_page(client, chunk, request);
+
+	if (!taken && *chunk >= 0 && wait_fetched(client, *chunk, request, GS_WAIT_FETCH))
+		taken = gs_client_try_page(client, chunk, request);
+	if (*chunk < 0 || (taken && gs_chunks[*chunk].status == GS_OK))
 		return GS_CLIENT_OK;
 	report_failure(client);
 	return GS_CLIENT_LOST;

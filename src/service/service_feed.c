@@ -83,12 +83,10 @@ gs_feed_request(int chunk)
 	gs_served_mark_due(number);
 }
 
-void
+bool
 gs_feed_ended(int chunk, GsStatus status)
 {
-	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
-	ServedSession *s = &gs_served[c->session];
+	ServedSession *s = &gs_served[gs_chunks[chunk].session];
 
 	s->appends--;
 	if (status == GS_NO_MEMORY && s->phase == SERVED_FED)
@@ -96,20 +94,26 @@ gs_feed_ended(int chunk, GsStatus status)
 		if (s->wait_for != WAIT_RUN)
 			s->wait_for = WAIT_DEVICE;
 		queue_chunk(chunk);
-		return;
+		return false;
 	}
 	if (status != GS_OK)
 	{
 		reject_chunk(chunk, gs_job_fallback(status));
-		return;
+		return false;
 	}
 	s->waits_since = 0;
-	gs_lock();
+	return true;
+}
+
+void
+gs_feed_note(int chunk)
+{
+	const GsChunk *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;
 	gs_chunk_free(chunk);
-	gs_unlock_and_wake();
-	ConditionVariableBroadcast(&session->cv);
 }
 
 void

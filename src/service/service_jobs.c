@@ -214,7 +214,8 @@ gs_leader_answer(int number)
 	complete = session->overflow || rows == session->rows;
 	if (session->state == GS_SESSION_SORTING && complete)	/* not closed meanwhile */
 	{
-		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
+		gs_served[number].state = session->state =
+			session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
 		/* a session that returns rows needs no promise */
 		if (!session->overflow)
 			gs_session_reserve(session, 0);

@@ -57,6 +57,9 @@
 /* A reader becomes idle this long after its last request for a page. */
 #define GS_IDLE_READER_MS	1000
 
+/* The lock is taken once for so many requests or outcomes at most: one by one, they waited for it. */
+#define GS_BATCH			64
+
 typedef struct ServedDevice
 {
 	bool		ready;			/* takes sorts; false: the device failed, and so do its sorts */
@@ -169,6 +172,8 @@ typedef struct ServedSession
 	int			appends;		/* appends among them */
 	bool		performing;		/* perform_job is under way */
 	GsJob		perform_job;
+	GsSessionState state;		/* what its last request had, or the answer to that; before, FREE */
+	uint32		range_wanted;	/* of that request */
 	bool		due;			/* gs_served_mark_due() was called */
 	bool		said_refused;	/* the log says that the device refused its rows */
 
@@ -498,8 +503,11 @@ extern void gs_write_abandon_pages(int number);
 /* Serve the request to append a chunk. */
 extern void gs_feed_request(int chunk);
 
-/* Note the outcome of an append. */
-extern void gs_feed_ended(int chunk, GsStatus status);
+/* An append has ended.  True: the caller takes the lock, calls gs_feed_note(), and wakes the session. */
+extern bool gs_feed_ended(int chunk, GsStatus status);
+
+/* With the lock held: note that a chunk was appended, and free it. */
+extern void gs_feed_note(int chunk);
 
 /* Append waiting chunks, or begin to write a run that is due. */
 extern void gs_feed_step(int number);
@@ -516,6 +524,7 @@ extern void gs_ranges_serve(int number, uint32 wanted);
 extern void gs_ranges_read_ahead(int number);
 
 /* service_sort.c */
+/* Take a session one step further. */
 extern void gs_sort_advance(int number);
 extern bool gs_sort_note_ended(void);
 

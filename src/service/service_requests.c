@@ -192,58 +192,76 @@ request_chunk(int chunk)
 		request_fetch(chunk);
 }
 
+/* A request for a chunk; or for a session, chunk being -1. */
+typedef struct Request
+{
+	int			chunk;
+	int			session;
+} Request;
+
 /*
- * With the lock held: take the next request, for a chunk or a session; false: there is none.
+ * With the lock held: take the oldest requests, and return their number.
  *
  * All requests for chunks come before any for a session: when a session is
  * asked to close, none of its chunks is on the list any more.
  */
-static bool
-next_request(int *chunk, int *session)
+static int
+take_requests(Request requests[GS_BATCH])
 {
+	int			n = 0;
+	int			chunk;
+	int			session;
+
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	*session = -1;
-	while ((*chunk = gs_shared->chunk_queue_head) >= 0)
+	while (n < GS_BATCH && (chunk = gs_shared->chunk_queue_head) >= 0)
 	{
-		const GsChunk *c = &gs_chunks[*chunk];
+		const GsChunk *c = &gs_chunks[chunk];
 		bool		closing = gs_sessions[c->session].state == GS_SESSION_CLOSING;
 
 		if (!closing && chunk_is_held_up(c))
-			return false;
+			return n;
 		gs_shared->chunk_queue_head = c->next;
-		*session = c->session;
 		if (!closing)			/* else it is freed with the session */
-			return true;
+			requests[n++] = (Request){chunk, c->session};
 	}
-	*session = gs_shared->session_queue_head;
-	if (*session < 0 || gs_sort_is_held_up(gs_sessions[*session].state))
-		return false;
-	gs_shared->session_queue_head = gs_sessions[*session].next;
-	gs_sessions[*session].queued = false;
-	return true;
+	while (n < GS_BATCH && (session = gs_shared->session_queue_head) >= 0 &&
+		   !gs_sort_is_held_up(gs_sessions[session].state))
+	{
+		GsSession  *s = &gs_sessions[session];
+
+		gs_shared->session_queue_head = s->next;
+		s->queued = false;
+		gs_served[session].state = s->state;
+		gs_served[session].range_wanted = s->range_wanted;
+		requests[n++] = (Request){-1, session};
+	}
+	return n;
 }
 
-/* The lock is held while a request is taken, not while it is served. */
+/* The lock is held while requests are taken, not while they are served. */
 bool
 gs_requests_serve(void)
 {
-	for (bool any = false;; any = true)
-	{
-		int			chunk;
-		int			session;
-		bool		found;
+	Request		requests[GS_BATCH];
+	bool		any = false;
+	int			n;
 
+	do
+	{
 		gs_lock();
-		found = next_request(&chunk, &session);
+		n = take_requests(requests);
 		gs_unlock();
-		if (!found)
-			return any;
-		gs_served_asked(session);
-		if (chunk >= 0)
-			request_chunk(chunk);
-		else
-			gs_served_mark_due(session);
-	}
+		for (int i = 0; i < n; i++)
+		{
+			gs_served_asked(requests[i].session);
+			if (requests[i].chunk >= 0)
+				request_chunk(requests[i].chunk);
+			else
+				gs_served_mark_due(requests[i].session);
+		}
+		any |= n > 0;
+	} while (n == GS_BATCH);
+	return any;
 }
 
 /*
@@ -276,32 +294,25 @@ describe_fetched(int chunk, const GsSortResult *result)
 	c->n_records = page_first[served->number + 1] - c->first_row;
 }
 
-/* A fetch has ended. */
+/* With the lock held: note the outcome of a fetch, and hand the chunk to the backend. */
 static void
-note_fetch(int chunk, GsStatus status)
+note_fetch(GsChunk *c, GsStatus status, const GsSortResult *result)
 {
-	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
-	GsSortResult result = gs_job_result(c->session);
 
-	if (status == GS_OK && c->fetch != GS_FETCH_ARRAYS)
-		describe_fetched(chunk, &result);
-	gs_lock();
-	gs_job_note_fetches(c->session, &result);
+	gs_job_note_fetches(c->session, result);
 	if (c->fetch == GS_FETCH_ARRAYS)
 	{
-		gs_job_note(c->session, &result);
+		gs_job_note(c->session, result);
 		if (status != GS_OK)
 			session->overflow_reason = gs_job_fallback(status);	/* an earlier chunk may have set the role */
-		if (status == GS_OK)
+		else
 		{
 			session->rows += c->n_records;
 			session->bytes += c->data_bytes;
 		}
 	}
 	give_fetched(c, status);
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
 }
 
 /* Fault point: the device was lost while it sorted a chunk of arrays, and one array is half written. */
@@ -315,8 +326,18 @@ lose_arrays(int chunk)
 	gs_served_chunks[chunk].job.status = GS_DEVICE_LOST;
 }
 
-static void
-chunk_ended(int chunk)
+/* A job of a chunk that has ended. */
+typedef struct Ended
+{
+	int			chunk;
+	int			session;
+	GsStatus	status;
+	GsSortResult result;		/* of a fetch */
+} Ended;
+
+/* A chunk's job has ended.  False: the lock need not be taken for it any more. */
+static bool
+chunk_ended(int chunk, Ended *ended)
 {
 	const GsChunk *c = &gs_chunks[chunk];
 	ServedChunk *served = &gs_served_chunks[chunk];
@@ -332,17 +353,76 @@ chunk_ended(int chunk)
 		lose_arrays(chunk);
 	gs_served_mark_due(number);
 	status = from_files ? gs_job_status(&served->job) : gs_job_outcome(number, &served->job);
-
-	/* only now: gs_job_outcome() may end the service, and return_arrays() then reads the job */
-	served->started = false;
+	ended->chunk = chunk;
+	ended->session = number;
+	ended->status = status;
 	if (c->state == GS_CHUNK_APPENDING)
 	{
-		gs_feed_ended(chunk, status);
-		return;
+		served->started = false;
+		return gs_feed_ended(chunk, status);
 	}
 	if (from_files && status != GS_OK)
 		gs_served_fail(number);
-	note_fetch(chunk, status);
+	ended->result = gs_job_result(number);
+	if (status == GS_OK && c->fetch != GS_FETCH_ARRAYS)
+		describe_fetched(chunk, &ended->result);
+	return true;
+}
+
+/* With the lock held: note it.  Returns whether the chunk is free now. */
+static bool
+note_ended(const Ended *ended)
+{
+	GsChunk    *c = &gs_chunks[ended->chunk];
+	bool		appended = c->state == GS_CHUNK_APPENDING;
+
+	/* only now: gs_job_outcome() may end the service, and return_arrays() then reads the job */
+	gs_served_chunks[ended->chunk].started = false;
+	if (appended)
+		gs_feed_note(ended->chunk);
+	else
+		note_fetch(c, ended->status, &ended->result);
+	return appended;
+}
+
+/* Note what has ended with chunks, and wake their backends. */
+static void
+note_batch(const Ended *ended, int n)
+{
+	bool		freed = false;
+
+	gs_lock();
+	for (int i = 0; i < n; i++)
+		freed |= note_ended(&ended[i]);
+	if (freed)
+		gs_unlock_and_wake();
+	else
+		gs_unlock();
+	for (int i = 0; i < n; i++)
+		ConditionVariableBroadcast(&gs_sessions[ended[i].session].cv);
+}
+
+static bool
+note_chunks(void)
+{
+	Ended		ended[GS_BATCH];
+	bool		any = false;
+	int			chunk;
+	int			n = 0;
+
+	while ((chunk = gs_served_ended()) >= 0)
+	{
+		any = true;
+		n += chunk_ended(chunk, &ended[n]);
+		if (n == GS_BATCH)
+		{
+			note_batch(ended, n);
+			n = 0;
+		}
+	}
+	if (n > 0)
+		note_batch(ended, n);
+	return any;
 }
 
 static void
@@ -373,14 +453,8 @@ buffer_ended(int buffer)
 bool
 gs_requests_note_ended(void)
 {
-	bool		any = false;
-	int			chunk;
+	bool		any = note_chunks();
 
-	while ((chunk = gs_served_ended()) >= 0)
-	{
-		chunk_ended(chunk);
-		any = true;
-	}
 	for (int i = 0; i < gs_shared->n_buffers; i++)
 	{
 		const ServiceBuffer *b = gs_buffer(i);

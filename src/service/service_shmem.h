@@ -167,8 +167,8 @@ typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
 	int			device;			/* number of its device; -1: none yet [S] */
-	GsSessionState state;		/* gs_sort_advance() reads it once for each step.  service_memory.c reads
-								 * it without the lock: the state may change right afterwards anyway */
+	GsSessionState state;		/* service_memory.c reads it without the lock: the state may change right
+								 * afterwards anyway */
 	bool		overflow;		/* FEEDING: feeders must feed no more [S] */
 	bool		failed;			/* its rows are lost: the device or a file failed [S] */
 	GsSpillFailure failure;		/* how the file failed, if one did [S] */

@@ -91,7 +91,7 @@ perform(int number)
 
 /* Serve the leader, which waits for its sorted rows, for a range, or to take its rows back. */
 static void
-sort_session(int number, uint32 wanted)
+sort_session(int number)
 {
 	ServedSession *s = &gs_served[number];
 
@@ -112,13 +112,13 @@ sort_session(int number, uint32 wanted)
 	{
 		case SERVED_FED:
 			if (s->spill)
-				gs_ranges_serve(number, wanted);
+				gs_ranges_serve(number, s->range_wanted);
 			else
 				perform(number);
 			break;
 		case SERVED_RANGES:
 		case SERVED_FILED:
-			gs_ranges_serve(number, wanted);
+			gs_ranges_serve(number, s->range_wanted);
 			break;
 		case SERVED_OVERFLOW:
 			if (s->pending == 0 && !gs_write_is_busy(s))
@@ -133,47 +133,33 @@ sort_session(int number, uint32 wanted)
 }
 
 /*
- * Take a session one step further.
- *
  * While a session is on the request list, its chunks may still be on theirs.  They must be appended before
- * the session is sorted, and leave the list before it is freed.  So a queued session is not sorted or closed
- * yet.
- *
- * The state is read once, here, because backends may change it at any time.  If a step read it again, it
- * could sort the session before it has seen all its chunks.
+ * the session is sorted, and leave the list before it is freed.  So a step looks at the state that the
+ * request had, not at GsSession.state, which backends may change at any time.
  */
 void
 gs_sort_advance(int number)
 {
-	GsSession  *session = &gs_sessions[number];
-	GsSessionState state;
-	bool		queued;
-	uint32		wanted;
+	const ServedSession *s = &gs_served[number];
 
-	gs_lock_shared();
-	state = session->state;
-	queued = session->queued;
-	wanted = session->range_wanted;
-	gs_unlock();
 	if (GS_FAULT("service_slow_step"))
 		pg_usleep(30000);
-	if (state == GS_SESSION_FREE)
+	if (s->phase == SERVED_FREE)
 		return;
-	if (state == GS_SESSION_CLOSING)
+	if (s->state == GS_SESSION_CLOSING)
 	{
-		if (!queued)
-			close_session(number);
+		close_session(number);
 		return;
 	}
 	gs_write_step(number);
 	gs_load_step(number);
-	if (gs_served[number].phase == SERVED_FAILED)
+	if (s->phase == SERVED_FAILED)
 		drop_rows_of_failed(number);
 	gs_feed_step(number);
-	if (state == GS_SESSION_SORTED)
+	if (s->state == GS_SESSION_SORTED)
 		gs_ranges_read_ahead(number);
-	else if (state == GS_SESSION_SORTING && !queued)
-		sort_session(number, wanted);
+	else if (s->state == GS_SESSION_SORTING)
+		sort_session(number);
 }
 
 static void
