@@ -64,7 +64,7 @@ void check_machine(GsDevice *device, u64 bytes)
   uint64_t available;
 
   if (device->is_integrated && device->limit_is_default.load(std::memory_order_relaxed) &&
-      !gs_host_may_reserve(total, bytes, &device->copy_in.unwatched, &available))
+      !gs_machine_may_reserve(total, bytes, &device->copy_in.unwatched, &available))
     fail(GS_NO_MEMORY, "the machine has only %llu of %llu bytes of memory left",
          static_cast<unsigned long long>(available), static_cast<unsigned long long>(total));
 }

@@ -126,8 +126,8 @@ std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
   device->is_integrated = has_memory_of_machine(properties);
   if (device->is_integrated)
   {
-    device->info.memory_total = std::min<u64>(total_bytes, gs_host_total_memory());
-    device->default_limit = gs_host_default_limit(device->info.memory_total);
+    device->info.memory_total = std::min<u64>(total_bytes, gs_machine_total_memory());
+    device->default_limit = gs_machine_default_limit(device->info.memory_total);
   }
   device->default_limit /= std::max(config->opened, 1);
   device->limit_is_default.store(config->memory_limit == 0);

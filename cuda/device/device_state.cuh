@@ -164,7 +164,7 @@ struct AppendLane
   RequestQueue queue;
   Stream stream;
   AppendBatch slots[max_slots];
-  uint64_t unwatched = 0; // of gs_host_may_reserve
+  uint64_t unwatched = 0; // of gs_machine_may_reserve
 };
 
 // A page or an image on its way out.  The first front bytes and the last end bytes are copied.

@@ -26,9 +26,9 @@
 /* The machine's memory is checked once for this many reserved bytes. */
 #define WATCH_BYTES ((uint64_t) 64 << 20)
 
-struct GsHostSlab
+struct GsSlab
 {
-	GsHostSlab *next;			/* made before it */
+	GsSlab *next;			/* made before it */
 	char	   *memory;
 	size_t		bytes;
 	size_t		used;			/* multiple of 64 */
@@ -157,7 +157,7 @@ cgroup_memory_left(const char *folder)
 }
 
 uint64_t
-gs_host_total_memory(void)
+gs_machine_total_memory(void)
 {
 	uint64_t	total = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
 	uint64_t	most = least_of_cgroups("memory", cgroup_memory);
@@ -166,7 +166,7 @@ gs_host_total_memory(void)
 }
 
 uint64_t
-gs_host_available_memory(uint64_t total)
+gs_machine_available_memory(uint64_t total)
 {
 	uint64_t	available = read_number("/proc", "meminfo", "MemAvailable:", total / 2048) * 1024;
 	uint64_t	left = least_of_cgroups("memory", cgroup_memory_left);
@@ -179,20 +179,20 @@ gs_host_available_memory(uint64_t total)
 }
 
 uint64_t
-gs_host_default_limit(uint64_t total)
+gs_machine_default_limit(uint64_t total)
 {
-	uint64_t	most = gs_host_available_memory(total) / 2;
+	uint64_t	most = gs_machine_available_memory(total) / 2;
 
 	return total / 4 < most ? total / 4 : most;
 }
 
 bool
-gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_t *available)
+gs_machine_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_t *available)
 {
 	*unwatched += bytes;
 	if (*unwatched < WATCH_BYTES)
 		return true;
-	*available = gs_host_available_memory(total);
+	*available = gs_machine_available_memory(total);
 	if (*available < total / 10)
 		return false;
 	*unwatched = 0;
@@ -220,7 +220,7 @@ cgroup_cores(const char *folder)
 }
 
 int
-gs_host_cores(void)
+gs_machine_cores(void)
 {
 	cpu_set_t	set;
 	long		cores;
@@ -236,7 +236,7 @@ gs_host_cores(void)
 }
 
 bool
-gs_host_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes)
+gs_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes)
 {
 	uint64_t	larger = *room * 2 > n ? *room * 2 : n;
 	void	   *moved;
@@ -252,7 +252,7 @@ gs_host_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes)
 }
 
 void *
-gs_host_allocate(size_t bytes)
+gs_allocate(size_t bytes)
 {
 	void	   *memory = NULL;
 	bool		huge = bytes >= 2 * HUGE_PAGE;
@@ -269,9 +269,9 @@ gs_host_allocate(size_t bytes)
  * slabs.
  */
 char *
-gs_host_slab_allocate(GsHostSlab **slabs, size_t bytes, size_t first_bytes)
+gs_slab_allocate(GsSlab **slabs, size_t bytes, size_t first_bytes)
 {
-	GsHostSlab *slab = *slabs;
+	GsSlab *slab = *slabs;
 	size_t		slab_bytes = slab == NULL ? first_bytes : slab->bytes * 2;
 	char	   *memory;
 
@@ -282,10 +282,10 @@ gs_host_slab_allocate(GsHostSlab **slabs, size_t bytes, size_t first_bytes)
 			slab_bytes = MAX_SLAB_BYTES;
 		if (slab_bytes < bytes)
 			slab_bytes = bytes;
-		slab = calloc(1, sizeof(GsHostSlab));
+		slab = calloc(1, sizeof(GsSlab));
 		if (slab == NULL)
 			return NULL;
-		slab->memory = gs_host_allocate(slab_bytes);
+		slab->memory = gs_allocate(slab_bytes);
 		if (slab->memory == NULL)
 		{
 			free(slab);
@@ -301,11 +301,11 @@ gs_host_slab_allocate(GsHostSlab **slabs, size_t bytes, size_t first_bytes)
 }
 
 void
-gs_host_slabs_free(GsHostSlab **slabs)
+gs_slabs_free(GsSlab **slabs)
 {
 	while (*slabs != NULL)
 	{
-		GsHostSlab *slab = *slabs;
+		GsSlab *slab = *slabs;
 
 		*slabs = slab->next;
 		free(slab->memory);
@@ -314,7 +314,7 @@ gs_host_slabs_free(GsHostSlab **slabs)
 }
 
 double
-gs_host_now_ms(void)
+gs_machine_now_ms(void)
 {
 	struct timespec now;
 

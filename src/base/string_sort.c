@@ -85,15 +85,15 @@ check_cancel(Sorter *sorter, size_t n)
 }
 
 static inline bool
-key_less(const GsHostKey *a, const GsHostKey *b, uint32_t depth)
+key_less(const GsStringKey *a, const GsStringKey *b, uint32_t depth)
 {
 	if (a->word != b->word)
 		return a->word < b->word;
-	return gs_host_key_class(a, depth) < gs_host_key_class(b, depth);
+	return gs_string_key_class(a, depth) < gs_string_key_class(b, depth);
 }
 
 uint32_t
-gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
+gs_string_common_prefix(const GsStringKey *keys, size_t n, const GsStringKey *pivot,
 					  uint32_t depth, uint32_t limit)
 {
 	uint32_t	common = pivot->len < limit ? pivot->len : limit;
@@ -108,7 +108,7 @@ gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
 		if (key == pivot->key)
 			common = end;
 		else if (end > depth)
-			common = depth + gs_host_common_bytes(key + depth, pivot->key + depth, end - depth);
+			common = depth + gs_string_common_bytes(key + depth, pivot->key + depth, end - depth);
 		else
 			common = depth;
 	}
@@ -116,22 +116,22 @@ gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
 }
 
 void
-gs_host_read_words(GsHostKey *keys, size_t n, uint32_t depth)
+gs_string_read_words(GsStringKey *keys, size_t n, uint32_t depth)
 {
 	for (size_t i = 0; i < n; i++)
 	{
 		if (i + 8 < n)
 			__builtin_prefetch(keys[i + 8].key + depth);
-		keys[i].word = gs_host_key_word(keys[i].key, keys[i].len, depth);
+		keys[i].word = gs_string_key_word(keys[i].key, keys[i].len, depth);
 	}
 }
 
 static void
-insertion_sort(GsHostKey *keys, size_t n, uint32_t depth)
+insertion_sort(GsStringKey *keys, size_t n, uint32_t depth)
 {
 	for (size_t i = 1; i < n; i++)
 	{
-		GsHostKey	key = keys[i];
+		GsStringKey	key = keys[i];
 		size_t		j = i;
 
 		while (j > 0 && key_less(&key, &keys[j - 1], depth))
@@ -148,7 +148,7 @@ insertion_sort(GsHostKey *keys, size_t n, uint32_t depth)
  * around.
  */
 static bool
-sort_presorted(GsHostKey *keys, size_t n, uint32_t depth)
+sort_presorted(GsStringKey *keys, size_t n, uint32_t depth)
 {
 	size_t		i = 1;
 
@@ -160,7 +160,7 @@ sort_presorted(GsHostKey *keys, size_t n, uint32_t depth)
 			return false;
 		for (size_t a = 0, b = n - 1; a < b; a++, b--)
 		{
-			GsHostKey	swap = keys[a];
+			GsStringKey	swap = keys[a];
 
 			keys[a] = keys[b];
 			keys[b] = swap;
@@ -174,16 +174,16 @@ sort_presorted(GsHostKey *keys, size_t n, uint32_t depth)
 
 /* Merge from[0, middle) and from[middle, n) into to. */
 static void
-merge(const GsHostKey *from, size_t middle, size_t n, GsHostKey *to, uint32_t depth)
+merge(const GsStringKey *from, size_t middle, size_t n, GsStringKey *to, uint32_t depth)
 {
-	const GsHostKey *a = from;
-	const GsHostKey *a_end = from + middle;
-	const GsHostKey *b = a_end;
-	const GsHostKey *b_end = from + n;
+	const GsStringKey *a = from;
+	const GsStringKey *a_end = from + middle;
+	const GsStringKey *b = a_end;
+	const GsStringKey *b_end = from + n;
 
 	if (!key_less(b, a_end - 1, depth))
 	{
-		memcpy(to, from, n * sizeof(GsHostKey));
+		memcpy(to, from, n * sizeof(GsStringKey));
 		return;
 	}
 	while (a < a_end && b < b_end)
@@ -194,30 +194,30 @@ merge(const GsHostKey *from, size_t middle, size_t n, GsHostKey *to, uint32_t de
 		b += take_b;
 		a += !take_b;
 	}
-	memcpy(to, a, (size_t) (a_end - a) * sizeof(GsHostKey));
-	memcpy(to + (a_end - a), b, (size_t) (b_end - b) * sizeof(GsHostKey));
+	memcpy(to, a, (size_t) (a_end - a) * sizeof(GsStringKey));
+	memcpy(to + (a_end - a), b, (size_t) (b_end - b) * sizeof(GsStringKey));
 }
 
 /* Sort by insertion in short runs, then merge them; the result is in keys. */
 static void
-merge_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth)
+merge_sort(GsStringKey *keys, GsStringKey *scratch, size_t n, uint32_t depth)
 {
-	GsHostKey  *from = keys;
-	GsHostKey  *to = scratch;
+	GsStringKey  *from = keys;
+	GsStringKey  *to = scratch;
 	size_t		run = INSERTION_MAX;
 
 	for (size_t start = 0; start < n; start += run)
 		insertion_sort(keys + start, n - start < run ? n - start : run, depth);
 	for (; run < n; run *= 2)
 	{
-		GsHostKey  *swap = from;
+		GsStringKey  *swap = from;
 
 		for (size_t start = 0; start < n; start += 2 * run)
 		{
 			size_t		left = n - start;
 
 			if (left <= run)
-				memcpy(to + start, from + start, left * sizeof(GsHostKey));
+				memcpy(to + start, from + start, left * sizeof(GsStringKey));
 			else
 				merge(from + start, run, left < 2 * run ? left : 2 * run, to + start, depth);
 		}
@@ -225,10 +225,10 @@ merge_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth)
 		to = swap;
 	}
 	if (from != keys)
-		memcpy(keys, from, n * sizeof(GsHostKey));
+		memcpy(keys, from, n * sizeof(GsStringKey));
 }
 
-static void sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n,
+static void sort_by_word(Sorter *sorter, GsStringKey *keys, GsStringKey *other, size_t n,
 						 uint32_t depth, bool moved);
 
 /*
@@ -236,11 +236,11 @@ static void sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size
  * are all equal, of the classes; then sort the buckets.
  */
 static void
-distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t depth,
+distribute(Sorter *sorter, GsStringKey *keys, GsStringKey *other, size_t n, uint32_t depth,
 		   bool moved)
 {
-	const GsHostKey *from = moved ? other : keys;
-	GsHostKey  *to = moved ? keys : other;
+	const GsStringKey *from = moved ? other : keys;
+	GsStringKey  *to = moved ? keys : other;
 	uint64_t	differ = 0;
 	size_t		counts[256] = {0};
 	size_t		place = 0;
@@ -253,7 +253,7 @@ distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t
 	if (by_class)
 	{
 		for (size_t i = 0; i < n; i++)
-			counts[gs_host_key_class(&from[i], depth)]++;
+			counts[gs_string_key_class(&from[i], depth)]++;
 	}
 	else
 	{
@@ -270,7 +270,7 @@ distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t
 	}
 	for (size_t i = 0; i < n; i++)
 	{
-		uint32_t	byte = by_class ? gs_host_key_class(&from[i], depth)
+		uint32_t	byte = by_class ? gs_string_key_class(&from[i], depth)
 			: (uint32_t) (from[i].word >> shift) & 255;
 
 		to[counts[byte]++] = from[i];
@@ -278,7 +278,7 @@ distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t
 	if (by_class)
 	{
 		if (!moved)
-			memcpy(keys, other, n * sizeof(GsHostKey));
+			memcpy(keys, other, n * sizeof(GsStringKey));
 		return;
 	}
 
@@ -297,7 +297,7 @@ distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t
 
 /* Sort by word.  moved: the keys are in `other`.  The result is in keys. */
 static void
-sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t depth,
+sort_by_word(Sorter *sorter, GsStringKey *keys, GsStringKey *other, size_t n, uint32_t depth,
 			 bool moved)
 {
 	bool		sorted;
@@ -311,7 +311,7 @@ sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32
 		return;
 	}
 	if (moved)
-		memcpy(keys, other, n * sizeof(GsHostKey));
+		memcpy(keys, other, n * sizeof(GsStringKey));
 	if (n <= INSERTION_MAX)
 		insertion_sort(keys, n, depth);
 	else if (!sorted)
@@ -320,10 +320,10 @@ sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32
 
 /* Read the words of a group anew, after what all its keys have in common. */
 static uint32_t
-renew_words(GsHostKey *keys, size_t n, uint32_t depth)
+renew_words(GsStringKey *keys, size_t n, uint32_t depth)
 {
-	depth = gs_host_common_prefix(keys + 1, n - 1, &keys[0], depth, keys[0].len);
-	gs_host_read_words(keys, n, depth);
+	depth = gs_string_common_prefix(keys + 1, n - 1, &keys[0], depth, keys[0].len);
+	gs_string_read_words(keys, n, depth);
 	return depth;
 }
 
@@ -332,7 +332,7 @@ renew_words(GsHostKey *keys, size_t n, uint32_t depth)
  * order, and move work->start behind it.
  */
 static bool
-next_group(const GsHostKey *keys, Pending *work, Pending *group)
+next_group(const GsStringKey *keys, Pending *work, Pending *group)
 {
 	size_t		i = work->start;
 	size_t		end = work->end;
@@ -348,7 +348,7 @@ next_group(const GsHostKey *keys, Pending *work, Pending *group)
 			i++;
 
 		/* Ended keys come first; they are done. */
-		while (start < i && gs_host_key_class(&keys[start], work->depth) != GS_HOST_GOES_ON)
+		while (start < i && gs_string_key_class(&keys[start], work->depth) != GS_STRING_GOES_ON)
 			start++;
 		if (i - start > 1)
 		{
@@ -365,7 +365,7 @@ next_group(const GsHostKey *keys, Pending *work, Pending *group)
 }
 
 static void
-sort_pending(Sorter *sorter, GsHostKey *keys, GsHostKey *scratch, Pending work)
+sort_pending(Sorter *sorter, GsStringKey *keys, GsStringKey *scratch, Pending work)
 {
 	Pending		stack[STACK_MAX];
 	int			stacked = 0;
@@ -406,7 +406,7 @@ sort_pending(Sorter *sorter, GsHostKey *keys, GsHostKey *scratch, Pending work)
 }
 
 bool
-gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
+gs_string_sort_at(GsStringKey *keys, GsStringKey *scratch, size_t n, uint32_t depth,
 				bool stale, const int *cancel)
 {
 	Sorter		sorter = {.cancel = cancel, .until_pause = PAUSE_INTERVAL};
@@ -416,7 +416,7 @@ gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
 }
 
 void
-gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*pause) (void))
+gs_string_sort(GsStringKey *keys, GsStringKey *scratch, size_t n, void (*pause) (void))
 {
 	Sorter		sorter = {.pause = pause, .until_pause = PAUSE_INTERVAL};
 

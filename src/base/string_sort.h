@@ -23,17 +23,17 @@
  * depth that the sort has reached for this key, the first one highest, zeros
  * after the key's end.  The key's bytes must stay where they are.
  */
-typedef struct GsHostKey
+typedef struct GsStringKey
 {
 	uint64_t	word;
 	const uint8_t *key;
 	uint32_t	len;			/* bytes */
 	uint32_t	row;			/* the caller's number */
-} GsHostKey;
+} GsStringKey;
 
 /* Compares two words, for qsort(). */
 static inline int
-gs_host_compare_words(const void *a, const void *b)
+gs_string_compare_words(const void *a, const void *b)
 {
 	uint64_t	x = *(const uint64_t *) a;
 	uint64_t	y = *(const uint64_t *) b;
@@ -43,7 +43,7 @@ gs_host_compare_words(const void *a, const void *b)
 
 /* The word at `depth` bytes into a key; depth <= len. */
 static inline uint64_t
-gs_host_key_word(const uint8_t *key, uint32_t len, uint32_t depth)
+gs_string_key_word(const uint8_t *key, uint32_t len, uint32_t depth)
 {
 	uint32_t	left = len - depth;
 	uint64_t	word = 0;
@@ -62,12 +62,12 @@ gs_host_key_word(const uint8_t *key, uint32_t len, uint32_t depth)
 }
 
 static inline void
-gs_host_key_init(GsHostKey *k, const void *key, uint32_t len, uint32_t row)
+gs_string_key_init(GsStringKey *k, const void *key, uint32_t len, uint32_t row)
 {
 	k->key = (const uint8_t *) key;
 	k->len = len;
 	k->row = row;
-	k->word = gs_host_key_word(k->key, len, 0);
+	k->word = gs_string_key_word(k->key, len, 0);
 }
 
 /*
@@ -75,19 +75,19 @@ gs_host_key_init(GsHostKey *k, const void *key, uint32_t len, uint32_t row)
  * the number of its bytes there (0..8); the class of all others is 9.  Ended keys of one class with equal
  * words are equal.
  */
-#define GS_HOST_GOES_ON 9
+#define GS_STRING_GOES_ON 9
 
 static inline uint32_t
-gs_host_key_class(const GsHostKey *k, uint32_t depth)
+gs_string_key_class(const GsStringKey *k, uint32_t depth)
 {
 	uint32_t	left = k->len - depth;
 
-	return left > 8 ? GS_HOST_GOES_ON : left;
+	return left > 8 ? GS_STRING_GOES_ON : left;
 }
 
 /* Are two keys equal?  Both must come from one finished sort. */
 static inline bool
-gs_host_key_equal(const GsHostKey *a, const GsHostKey *b)
+gs_string_key_equal(const GsStringKey *a, const GsStringKey *b)
 {
 	/* The sort leaves equal keys at equal depths, so their words are equal. */
 	return a->word == b->word && a->len == b->len &&
@@ -95,22 +95,22 @@ gs_host_key_equal(const GsHostKey *a, const GsHostKey *b)
 }
 
 /*
- * Sorts n keys whose words gs_host_key_init() has set.  scratch has room for n more.  pause may be NULL;
+ * Sorts n keys whose words gs_string_key_init() has set.  scratch has room for n more.  pause may be NULL;
  * otherwise it is called now and then, and need not return.
  */
-extern void gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*pause) (void));
+extern void gs_string_sort(GsStringKey *keys, GsStringKey *scratch, size_t n, void (*pause) (void));
 
 /*
  * The same for keys that agree on their first `depth` bytes.  Their words are those at that depth, or
  * `stale`: not read yet.  *cancel is read now and then.  Once it is not 0, the sort ends soon and returns
  * false, and the keys are in no particular order.
  */
-extern bool gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
+extern bool gs_string_sort_at(GsStringKey *keys, GsStringKey *scratch, size_t n, uint32_t depth,
 							bool stale, const int *cancel);
 
 /* Returns how many of their first n bytes two byte strings have in common. */
 static inline uint32_t
-gs_host_common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
+gs_string_common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
 	uint32_t	i = 0;
 
@@ -137,10 +137,10 @@ gs_host_common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
  * Returns the length of the prefix that n keys share with the pivot, at most `limit`. All agree on their
  * first `depth` bytes.
  */
-extern uint32_t gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
+extern uint32_t gs_string_common_prefix(const GsStringKey *keys, size_t n, const GsStringKey *pivot,
 									  uint32_t depth, uint32_t limit);
 
 /* Reads the words of n keys at a depth.  No key is shorter. */
-extern void gs_host_read_words(GsHostKey *keys, size_t n, uint32_t depth);
+extern void gs_string_read_words(GsStringKey *keys, size_t n, uint32_t depth);
 
 #endif							/* GS_STRING_SORT_H */

@@ -21,7 +21,7 @@
 #include "base/threads.h"
 #include "delay.h"
 
-/* A loop, in the frame of gs_host_pool_loop(). */
+/* A loop, in the frame of gs_pool_loop(). */
 typedef struct Loop
 {
 	void		(*run) (void *arg, uint32_t part);
@@ -32,13 +32,13 @@ typedef struct Loop
 	struct Loop *next;
 } Loop;
 
-struct GsHostPool
+struct GsPool
 {
 	pthread_mutex_t lock;		/* protects all that follows */
 	pthread_cond_t work;		/* there is a task or a part to take */
 	pthread_cond_t done;		/* some loop's last part is done */
-	GsHostTask *first_task;
-	GsHostTask *last_task;
+	GsTask *first_task;
+	GsTask *last_task;
 	Loop	   *loops;			/* those with parts to take */
 	bool		closing;
 	int			n_threads;		/* constant once open */
@@ -47,7 +47,7 @@ struct GsHostPool
 
 /* Takes a part of a loop and runs it.  The lock is held at the call and at the return. */
 static void
-do_part(GsHostPool *pool, Loop *loop)
+do_part(GsPool *pool, Loop *loop)
 {
 	uint32_t	part = loop->next_part++;
 
@@ -70,12 +70,12 @@ do_part(GsHostPool *pool, Loop *loop)
 static void *
 worker_main(void *arg)
 {
-	GsHostPool *pool = arg;
+	GsPool *pool = arg;
 
 	pthread_mutex_lock(&pool->lock);
 	for (;;)
 	{
-		GsHostTask *task = pool->first_task;
+		GsTask *task = pool->first_task;
 
 		if (pool->loops != NULL)
 			do_part(pool, pool->loops);
@@ -99,7 +99,7 @@ worker_main(void *arg)
 }
 
 bool
-gs_host_thread_start(pthread_t *thread, void *(*run) (void *arg), void *arg)
+gs_thread_start(pthread_t *thread, void *(*run) (void *arg), void *arg)
 {
 	sigset_t	all;
 	sigset_t	before;
@@ -112,10 +112,10 @@ gs_host_thread_start(pthread_t *thread, void *(*run) (void *arg), void *arg)
 	return started;
 }
 
-GsHostPool *
-gs_host_pool_open(int threads)
+GsPool *
+gs_pool_open(int threads)
 {
-	GsHostPool *pool = calloc(1, sizeof(GsHostPool) + (size_t) threads * sizeof(pthread_t));
+	GsPool *pool = calloc(1, sizeof(GsPool) + (size_t) threads * sizeof(pthread_t));
 
 	if (pool == NULL)
 		return NULL;
@@ -123,24 +123,24 @@ gs_host_pool_open(int threads)
 	pthread_cond_init(&pool->work, NULL);
 	pthread_cond_init(&pool->done, NULL);
 	while (pool->n_threads < threads &&
-		   gs_host_thread_start(&pool->threads[pool->n_threads], worker_main, pool))
+		   gs_thread_start(&pool->threads[pool->n_threads], worker_main, pool))
 		pool->n_threads++;
 	if (pool->n_threads == 0)
 	{
-		gs_host_pool_close(pool);
+		gs_pool_close(pool);
 		return NULL;
 	}
 	return pool;
 }
 
 int
-gs_host_pool_threads(const GsHostPool *pool)
+gs_pool_threads(const GsPool *pool)
 {
 	return pool->n_threads;
 }
 
 void
-gs_host_pool_submit(GsHostPool *pool, GsHostTask *task)
+gs_pool_submit(GsPool *pool, GsTask *task)
 {
 	GS_DELAY();
 	task->next = NULL;
@@ -155,7 +155,7 @@ gs_host_pool_submit(GsHostPool *pool, GsHostTask *task)
 }
 
 void
-gs_host_pool_loop(GsHostPool *pool, uint32_t n_parts, void (*run) (void *arg, uint32_t part),
+gs_pool_loop(GsPool *pool, uint32_t n_parts, void (*run) (void *arg, uint32_t part),
 				  void *arg)
 {
 	Loop		loop = {run, arg, n_parts, 0, 0, NULL};
@@ -180,7 +180,7 @@ gs_host_pool_loop(GsHostPool *pool, uint32_t n_parts, void (*run) (void *arg, ui
 }
 
 void
-gs_host_pool_close(GsHostPool *pool)
+gs_pool_close(GsPool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool->closing = true;

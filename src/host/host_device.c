@@ -76,7 +76,7 @@ static GsStatus
 host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 {
 	GsDevice   *made;
-	int			threads = config->threads > 0 ? config->threads : gs_host_cores();
+	int			threads = config->threads > 0 ? config->threads : gs_machine_cores();
 
 	if (config->ordinal != 0)
 		return gs_host_fail(error, GS_NO_DEVICE, "there is no host device %d", config->ordinal);
@@ -84,18 +84,18 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 	if (made == NULL)
 		return gs_host_fail(error, GS_NO_MEMORY, "out of memory");
 	made->config = *config;
-	made->info.memory_total = gs_host_total_memory();
-	made->default_limit = gs_host_default_limit(made->info.memory_total);
+	made->info.memory_total = gs_machine_total_memory();
+	made->default_limit = gs_machine_default_limit(made->info.memory_total);
 	if (config->opened > 1)
 		made->default_limit /= (uint64_t) config->opened;
 	host_set_memory_limit(made, config->memory_limit);
-	made->pool = gs_host_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
+	made->pool = gs_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
 	if (made->pool == NULL)
 	{
 		free(made);
 		return gs_host_fail(error, GS_NO_MEMORY, "could not start a thread");
 	}
-	threads = gs_host_pool_threads(made->pool);
+	threads = gs_pool_threads(made->pool);
 	snprintf(made->info.name, sizeof(made->info.name), "host, %d thread%s", threads, threads == 1 ? "" : "s");
 	made->info.threads = threads;
 	pthread_mutex_init(&made->lock, NULL);
@@ -126,7 +126,7 @@ host_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 
 /* A thread's task. */
 static void
-trim(GsHostTask *task)
+trim(GsTask *task)
 {
 	malloc_trim(0);
 	free(task);
@@ -135,12 +135,12 @@ trim(GsHostTask *task)
 static void
 host_trim(GsDevice *device)
 {
-	GsHostTask *task = calloc(1, sizeof(GsHostTask));
+	GsTask *task = calloc(1, sizeof(GsTask));
 
 	if (task == NULL)
 		return;
 	task->run = trim;
-	gs_host_pool_submit(device->pool, task);
+	gs_pool_submit(device->pool, task);
 }
 
 static GsStatus
@@ -174,11 +174,11 @@ host_cancel(GsDeviceSort *sort)
 
 /* A thread's task, as freeing much memory takes long. */
 static void
-free_sort(GsHostTask *task)
+free_sort(GsTask *task)
 {
 	GsDeviceSort *sort = (GsDeviceSort *) task;
 
-	gs_host_slabs_free(&sort->slabs);
+	gs_slabs_free(&sort->slabs);
 	free(sort->images);
 	gs_host_order_free(&sort->order);
 	if (sort->trims)
@@ -206,7 +206,7 @@ host_sort_close(GsDeviceSort *sort)
 		link = &(*link)->next;
 	*link = sort->next;
 	sort->cleanup.run = free_sort;
-	gs_host_pool_submit(device->pool, &sort->cleanup);
+	gs_pool_submit(device->pool, &sort->cleanup);
 }
 
 static void
@@ -216,7 +216,7 @@ host_close(GsDevice *device)
 		host_cancel(sort);
 	while (device->sorts != NULL)
 		host_sort_close(device->sorts);
-	gs_host_pool_close(device->pool);
+	gs_pool_close(device->pool);
 	pthread_cond_destroy(&device->idle);
 	pthread_mutex_destroy(&device->lock);
 	free(device);
@@ -258,7 +258,7 @@ machine_has_memory(GsHostJob *job, uint64_t memory)
 	uint64_t	available;
 
 	if (!device->limit_is_default ||
-		gs_host_may_reserve(device->info.memory_total, memory, &device->unwatched, &available))
+		gs_machine_may_reserve(device->info.memory_total, memory, &device->unwatched, &available))
 		return true;
 	gs_host_fail(&job->error, GS_NO_MEMORY, "the machine has only %llu of %llu bytes of memory left",
 		 (unsigned long long) available, (unsigned long long) device->info.memory_total);
@@ -287,9 +287,9 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records, uint32_t
 	else if (sort->n_rows + n_records > GS_HOST_MAX_ROWS)
 		status = gs_host_fail(&job->error, GS_NO_MEMORY, "more than %llu rows",
 					  (unsigned long long) GS_HOST_MAX_ROWS);
-	else if (!gs_host_grow((void **) &sort->images, sort->n_images + sort->queues[GS_HOST_APPEND].n + 1,
+	else if (!gs_grow((void **) &sort->images, sort->n_images + sort->queues[GS_HOST_APPEND].n + 1,
 						   &sort->max_images, sizeof(GsHostImage)) ||
-			 (job->image.data = gs_host_slab_allocate(&sort->slabs, image_bytes,
+			 (job->image.data = gs_slab_allocate(&sort->slabs, image_bytes,
 													  sort->spec.chunk_bytes)) == NULL)
 		status = gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
 	else

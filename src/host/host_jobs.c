@@ -76,7 +76,7 @@ finish_job(GsHostJob *job)
 	pthread_mutex_lock(&device->lock);
 	job->has_run = true;
 	if (--queue->n_running == 0)
-		queue->ms += gs_host_now_ms() - queue->running_since;
+		queue->ms += gs_machine_now_ms() - queue->running_since;
 	while (queue->first != NULL && queue->first->has_run)
 	{
 		GsHostJob    *ended = queue->first;
@@ -216,7 +216,7 @@ run_sort_arrays(GsHostJob *job)
 }
 
 static void
-run_job(GsHostTask *task)
+run_job(GsTask *task)
 {
 	GsHostJob    *job = (GsHostJob *) task;
 	GsDeviceSort *sort = job->sort;
@@ -225,7 +225,7 @@ run_job(GsHostTask *task)
 
 	pthread_mutex_lock(&device->lock);
 	if (queue->n_running++ == 0)
-		queue->running_since = gs_host_now_ms();
+		queue->running_since = gs_machine_now_ms();
 	pthread_mutex_unlock(&device->lock);
 
 	if (job->status == GS_PENDING && gs_host_is_cancelled(sort))
@@ -294,5 +294,5 @@ gs_host_job_submit(GsHostJob *job)
 	queue->n++;
 	sort->n_pending++;
 	pthread_mutex_unlock(&sort->device->lock);
-	gs_host_pool_submit(sort->device->pool, &job->task);
+	gs_pool_submit(sort->device->pool, &job->task);
 }

@@ -29,7 +29,7 @@ typedef enum GsHostJobKind
 
 typedef struct GsHostJob
 {
-	GsHostTask	task;			/* must be first */
+	GsTask	task;			/* must be first */
 	GsDeviceSort *sort;
 	GsJob	   *job;			/* the caller's */
 	GsHostJobKind		kind;
@@ -71,7 +71,7 @@ typedef enum GsHostSortState
 struct GsDevice
 {
 	GsDeviceConfig config;
-	GsHostPool *pool;
+	GsPool *pool;
 	GsDeviceInfo info;			/* of the caller's thread only, and without memory_used */
 	uint64_t	default_limit;	/* of memory */
 	bool		limit_is_default;	/* of the caller's thread only */
@@ -85,14 +85,14 @@ struct GsDevice
 
 struct GsDeviceSort
 {
-	GsHostTask	cleanup;		/* must be first */
+	GsTask	cleanup;		/* must be first */
 	GsDevice   *device;
 	GsSortSpec	spec;
 	GsDeviceSort *next;			/* of the caller's thread only */
 	int			cancel;			/* atomic */
 	bool		refused;		/* an append was; of the caller's thread only */
 	bool		trims;			/* cleanup: memory is scarce, so malloc() shall keep none */
-	GsHostSlab *slabs;			/* images; of the caller's thread only */
+	GsSlab *slabs;			/* images; of the caller's thread only */
 
 	/*
 	 * Under lock, and constant while perform is pending or after it.

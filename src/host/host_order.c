@@ -59,7 +59,7 @@
 #define FIND_SHIFT 12
 
 /* Rows take the memory of as many keys. */
-_Static_assert(sizeof(GsHostRow) <= sizeof(GsHostKey), "GsHostRow is too large");
+_Static_assert(sizeof(GsHostRow) <= sizeof(GsStringKey), "GsHostRow is too large");
 
 /* Keys that agree on `depth` bytes. */
 typedef struct Segment
@@ -80,7 +80,7 @@ typedef struct SegmentList
 
 typedef struct Orderer
 {
-	GsHostPool *pool;
+	GsPool *pool;
 	const int  *cancel;
 	const GsHostImage *images;
 	uint64_t	n_images;
@@ -88,13 +88,13 @@ typedef struct Orderer
 	uint64_t   *image_first;	/* number of each image's first row, then n */
 	uint64_t   *find;			/* image of row i << FIND_SHIFT, then the last */
 
-	GsHostKey  *keys;
-	GsHostKey  *scratch;
+	GsStringKey  *keys;
+	GsStringKey  *scratch;
 	uint16_t   *buckets;		/* of each key of the segment */
 
 	/* The segment being distributed. */
 	Segment		seg;
-	GsHostKey	pivot;			/* its first key */
+	GsStringKey	pivot;			/* its first key */
 	uint32_t	common;			/* lowered by all threads */
 	uint32_t	n_splitters;
 	uint64_t	splitters[MAX_SPLITTERS];
@@ -134,7 +134,7 @@ set_up_keys(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 	const GsHostImage *image = &o->images[part];
-	GsHostKey  *keys = o->keys + o->image_first[part];
+	GsStringKey  *keys = o->keys + o->image_first[part];
 
 	if (cancelled(o))
 		return;
@@ -142,7 +142,7 @@ set_up_keys(void *arg, uint32_t part)
 	{
 		const GsRecord *record = gs_host_image_record(image, i);
 
-		gs_host_key_init(&keys[i], image->data + record->key_off, record->key_len & GS_LENGTH_MASK,
+		gs_string_key_init(&keys[i], image->data + record->key_off, record->key_len & GS_LENGTH_MASK,
 						 (uint32_t) (o->image_first[part] + i));
 	}
 }
@@ -188,8 +188,8 @@ set_up(Orderer *o)
 
 	n_find = ((o->n - 1) >> FIND_SHIFT) + 2;
 	o->find = malloc(n_find * sizeof(uint64_t));
-	o->keys = gs_host_allocate(o->n * sizeof(GsHostKey));
-	o->scratch = gs_host_allocate(o->n * sizeof(GsHostKey));
+	o->keys = gs_allocate(o->n * sizeof(GsStringKey));
+	o->scratch = gs_allocate(o->n * sizeof(GsStringKey));
 	o->sums = malloc(n_blocks(o->n, GS_HOST_SUM_ROWS) * sizeof(uint64_t));
 	if (o->find == NULL || o->keys == NULL || o->scratch == NULL || o->sums == NULL)
 		return false;
@@ -208,7 +208,7 @@ set_up(Orderer *o)
 static bool
 add_segment(SegmentList *list, const Segment *seg)
 {
-	if (!gs_host_grow((void **) &list->items, list->n + 1, &list->max, sizeof(Segment)))
+	if (!gs_grow((void **) &list->items, list->n + 1, &list->max, sizeof(Segment)))
 		return false;
 	list->items[list->n++] = *seg;
 	return true;
@@ -235,11 +235,11 @@ measure_block(void *arg, uint32_t part)
 	if (cancelled(o))
 		return;
 	if (o->seg.moved)
-		memcpy(o->keys + start, o->scratch + start, n * sizeof(GsHostKey));
+		memcpy(o->keys + start, o->scratch + start, n * sizeof(GsStringKey));
 	if (o->seg.stale)
 	{
 		uint32_t	seen = __atomic_load_n(&o->common, __ATOMIC_RELAXED);
-		uint32_t	common = gs_host_common_prefix(o->keys + start, n, &o->pivot, o->seg.depth, seen);
+		uint32_t	common = gs_string_common_prefix(o->keys + start, n, &o->pivot, o->seg.depth, seen);
 
 		while (common < seen &&
 			   !__atomic_compare_exchange_n(&o->common, &seen, common, true,
@@ -256,7 +256,7 @@ read_block(void *arg, uint32_t part)
 	size_t		start = block_start(o, part, &n);
 
 	if (!cancelled(o))
-		gs_host_read_words(o->keys + start, n, o->seg.depth);
+		gs_string_read_words(o->keys + start, n, o->seg.depth);
 }
 
 /* Chooses splitters: distinct words, at equal distances in a sorted sample. */
@@ -276,7 +276,7 @@ choose_splitters(Orderer *o)
 		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		sample[i] = o->keys[o->seg.start + low + (state >> 33) % (high - low)].word;
 	}
-	qsort(sample, n_sample, sizeof(uint64_t), gs_host_compare_words);
+	qsort(sample, n_sample, sizeof(uint64_t), gs_string_compare_words);
 	o->n_splitters = 0;
 	for (size_t i = OVERSAMPLING / 2; i < n_sample; i += OVERSAMPLING)
 	{
@@ -292,7 +292,7 @@ choose_splitters(Orderer *o)
  * 3 * i + 1 those that go on, 3 * i + 2 those between it and splitter i.
  */
 static inline uint32_t
-find_bucket(const Orderer *o, const GsHostKey *key)
+find_bucket(const Orderer *o, const GsStringKey *key)
 {
 	const uint64_t *splitters = o->splitters;
 	uint64_t	word = key->word;
@@ -304,7 +304,7 @@ find_bucket(const Orderer *o, const GsHostKey *key)
 		i = o->n_splitters;
 	if (i == 0 || splitters[i - 1] != word)
 		return 3 * i + 2;
-	return 3 * i + (gs_host_key_class(key, o->seg.depth) == GS_HOST_GOES_ON);
+	return 3 * i + (gs_string_key_class(key, o->seg.depth) == GS_STRING_GOES_ON);
 }
 
 static void
@@ -353,19 +353,19 @@ distribute(Orderer *o, size_t large)
 	{
 		o->pivot = (o->seg.moved ? o->scratch : o->keys)[o->seg.start];
 		o->common = o->pivot.len;
-		gs_host_pool_loop(o->pool, blocks, measure_block, o);
+		gs_pool_loop(o->pool, blocks, measure_block, o);
 		if (o->seg.stale)
 		{
 			/* at depth 0, keys have the words from their setup */
 			o->seg.depth = o->common;
 			if (o->seg.depth > 0)
-				gs_host_pool_loop(o->pool, blocks, read_block, o);
+				gs_pool_loop(o->pool, blocks, read_block, o);
 		}
 		if (cancelled(o))
 			return GS_CANCELLED;
 	}
 	choose_splitters(o);
-	gs_host_pool_loop(o->pool, blocks, count_block, o);
+	gs_pool_loop(o->pool, blocks, count_block, o);
 	if (cancelled(o))
 		return GS_CANCELLED;
 	for (uint32_t bucket = 0; bucket < N_BUCKETS; bucket++)
@@ -381,7 +381,7 @@ distribute(Orderer *o, size_t large)
 		}
 	}
 	starts[N_BUCKETS] = place;
-	gs_host_pool_loop(o->pool, blocks, scatter_block, o);
+	gs_pool_loop(o->pool, blocks, scatter_block, o);
 
 	/* scratch has holes then, which nobody may take for keys */
 	if (cancelled(o))
@@ -419,14 +419,14 @@ sort_segment(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 	const Segment *seg = &o->small.items[part];
-	GsHostKey  *keys = o->keys + seg->start;
-	GsHostKey  *scratch = o->scratch + seg->start;
+	GsStringKey  *keys = o->keys + seg->start;
+	GsStringKey  *scratch = o->scratch + seg->start;
 
 	if (is_beyond_limit(o, seg->start))
 		return;
 	if (seg->moved)
-		memcpy(keys, scratch, seg->n * sizeof(GsHostKey));
-	(void) gs_host_sort_at(keys, scratch, seg->n, seg->depth, seg->stale, o->cancel);
+		memcpy(keys, scratch, seg->n * sizeof(GsStringKey));
+	(void) gs_string_sort_at(keys, scratch, seg->n, seg->depth, seg->stale, o->cancel);
 }
 
 static int
@@ -442,7 +442,7 @@ static GsStatus
 sort_keys(Orderer *o)
 {
 	Segment		whole = {0, o->n, 0, true, false};
-	int			threads = gs_host_pool_threads(o->pool);
+	int			threads = gs_pool_threads(o->pool);
 	size_t		large = o->n / ((size_t) threads * 4);
 	bool		single = threads == 1 || o->n < SINGLE_KEYS;
 
@@ -451,7 +451,7 @@ sort_keys(Orderer *o)
 	if (!single)
 	{
 		o->counts = malloc(n_blocks(o->n, BLOCK_KEYS) * N_BUCKETS * sizeof(size_t));
-		o->buckets = gs_host_allocate(o->n * sizeof(uint16_t));
+		o->buckets = gs_allocate(o->n * sizeof(uint16_t));
 		if (o->counts == NULL || o->buckets == NULL)
 			return GS_NO_MEMORY;
 	}
@@ -469,7 +469,7 @@ sort_keys(Orderer *o)
 			return status;
 	}
 	qsort(o->small.items, o->small.n, sizeof(Segment), compare_segments);
-	gs_host_pool_loop(o->pool, (uint32_t) o->small.n, sort_segment, o);
+	gs_pool_loop(o->pool, (uint32_t) o->small.n, sort_segment, o);
 	return cancelled(o) ? GS_CANCELLED : GS_OK;
 }
 
@@ -494,7 +494,7 @@ find_first_equal(const Orderer *o, uint64_t place)
 	{
 		uint64_t	middle = low + (high - low) / 2;
 
-		if (gs_host_key_equal(&o->keys[middle], &o->keys[place]))
+		if (gs_string_key_equal(&o->keys[middle], &o->keys[place]))
 			high = middle;
 		else
 			low = middle + 1;
@@ -509,7 +509,7 @@ find_end_of_equal(const Orderer *o, uint64_t place)
 	uint64_t	low = place;
 	uint64_t	high = place + 1;
 
-	while (high < o->n && gs_host_key_equal(&o->keys[place], &o->keys[high]))
+	while (high < o->n && gs_string_key_equal(&o->keys[place], &o->keys[high]))
 	{
 		low = high;
 		high += high - place;
@@ -520,7 +520,7 @@ find_end_of_equal(const Orderer *o, uint64_t place)
 	{
 		uint64_t	middle = low + (high - low) / 2;
 
-		if (gs_host_key_equal(&o->keys[place], &o->keys[middle]))
+		if (gs_string_key_equal(&o->keys[place], &o->keys[middle]))
 			low = middle;
 		else
 			high = middle;
@@ -557,7 +557,7 @@ sum_counts(void *arg, uint32_t part)
 	uint64_t	end = result_end(o, part, &start);
 
 	for (uint64_t i = start; i < end && !cancelled(o); i++)
-		if (i == 0 || !gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
+		if (i == 0 || !gs_string_key_equal(&o->keys[i - 1], &o->keys[i]))
 			n_keys[31 - __builtin_clz((uint32_t) (find_end_of_equal(o, i) - i))]++;
 	for (int bit = 0; bit < 32; bit++)
 		__atomic_fetch_add(&o->top_keys[bit], n_keys[bit], __ATOMIC_RELAXED);
@@ -565,7 +565,7 @@ sum_counts(void *arg, uint32_t part)
 
 /* Returns how many bytes of a key are the columns of its group. */
 static uint32_t
-group_bytes(const GsKeepGroup *group, const GsHostKey *k)
+group_bytes(const GsKeepGroup *group, const GsStringKey *k)
 {
 	uint32_t	at = 0;
 
@@ -588,7 +588,7 @@ group_bytes(const GsKeepGroup *group, const GsHostKey *k)
 }
 
 static bool
-same_group(const GsKeepGroup *group, const GsHostKey *a, const GsHostKey *b)
+same_group(const GsKeepGroup *group, const GsStringKey *a, const GsStringKey *b)
 {
 	uint32_t	bytes = group_bytes(group, a);
 
@@ -610,7 +610,7 @@ pick_keys(void *arg, uint32_t part)
 		return;
 	for (uint64_t i = start; i < end; i++)
 	{
-		bool		is_first = i == 0 || !gs_host_key_equal(&o->keys[i - 1], &o->keys[i]);
+		bool		is_first = i == 0 || !gs_string_key_equal(&o->keys[i - 1], &o->keys[i]);
 		bool		kept = is_first;
 
 		if (is_first)
@@ -638,7 +638,7 @@ put_keys(void *arg, uint32_t part)
 
 	if (!cancelled(o))
 		memcpy(o->keys + o->kept[part], o->scratch + (uint64_t) part * RESULT_ROWS,
-			   (o->kept[part + 1] - o->kept[part]) * sizeof(GsHostKey));
+			   (o->kept[part + 1] - o->kept[part]) * sizeof(GsStringKey));
 }
 
 /* Leaves only the keys of kept rows.  False: no memory. */
@@ -652,7 +652,7 @@ keep_rows(Orderer *o)
 		int			bit = 32;
 		uint64_t	n = 0;
 
-		gs_host_pool_loop(o->pool, parts, sum_counts, o);
+		gs_pool_loop(o->pool, parts, sum_counts, o);
 		while (bit > 0 && n < o->keep.top)
 			n += o->top_keys[--bit];
 		o->keep.min_count = UINT32_C(1) << bit;
@@ -664,7 +664,7 @@ keep_rows(Orderer *o)
 		o->kept = calloc(parts + 1, sizeof(uint64_t));
 		if (o->kept == NULL)
 			return false;
-		gs_host_pool_loop(o->pool, parts, pick_keys, o);
+		gs_pool_loop(o->pool, parts, pick_keys, o);
 		for (uint32_t part = 0; part <= parts; part++)
 		{
 			uint64_t	n = o->kept[part];
@@ -672,7 +672,7 @@ keep_rows(Orderer *o)
 			o->kept[part] = place;
 			place += n;
 		}
-		gs_host_pool_loop(o->pool, parts, put_keys, o);
+		gs_pool_loop(o->pool, parts, put_keys, o);
 		o->n = place;
 	}
 	if (o->keep.limit > 0 && o->keep.limit < o->n)
@@ -717,7 +717,7 @@ place_rows(void *arg, uint32_t part)
 			row->flags = 0;
 			row->key_len = record->key_len;
 			row->key_off = (int32_t) record->key_off - (int32_t) record->row_off;
-			if (i > 0 && !o->keep.unique && gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
+			if (i > 0 && !o->keep.unique && gs_string_key_equal(&o->keys[i - 1], &o->keys[i]))
 				row->flags |= GS_ENTRY_TIE;
 			if (record->key_len & GS_KEY_INEXACT)
 				row->flags |= GS_ENTRY_INEXACT;
@@ -730,7 +730,7 @@ place_rows(void *arg, uint32_t part)
 }
 
 GsStatus
-gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
+gs_host_order(GsPool *pool, const GsHostImage *images, uint64_t n_images,
 			  GsPageFormat format, const GsKeep *keep, uint32_t chunk_bytes, const int *cancel,
 			  GsHostOrder *order)
 {
@@ -750,14 +750,14 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 		status = GS_NO_MEMORY;
 	else if (o->n > 0)
 	{
-		gs_host_pool_loop(pool, (uint32_t) n_images, set_up_keys, o);
+		gs_pool_loop(pool, (uint32_t) n_images, set_up_keys, o);
 		status = cancelled(o) ? GS_CANCELLED : sort_keys(o);
 		if (status == GS_OK && !keep_rows(o))
 			status = GS_NO_MEMORY;
 		if (status == GS_OK)
 		{
 			o->rows = (GsHostRow *) o->scratch;
-			gs_host_pool_loop(pool, n_blocks(o->n, RESULT_ROWS), place_rows, o);
+			gs_pool_loop(pool, n_blocks(o->n, RESULT_ROWS), place_rows, o);
 			made.rows = o->rows;
 			made.sums = o->sums;
 			made.n_rows = o->n;

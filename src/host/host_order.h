@@ -46,7 +46,7 @@ gs_host_image_record(const GsHostImage *image, uint32_t i)
  * page.  Runs on a thread of the pool.  Fails with GS_NO_MEMORY, or with GS_CANCELLED soon after *cancel
  * has changed from 0.  *order is set only with GS_OK.
  */
-extern GsStatus gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
+extern GsStatus gs_host_order(GsPool *pool, const GsHostImage *images, uint64_t n_images,
 							  GsPageFormat format, const GsKeep *keep, uint32_t chunk_bytes,
 							  const int *cancel, GsHostOrder *order);
 

@@ -74,7 +74,7 @@ is_unsigned_order(GsKeyAbbreviation *abbreviation)
 				break;
 		}
 	}
-	qsort(probes, N_PROBES, sizeof(uint64), gs_host_compare_words);
+	qsort(probes, N_PROBES, sizeof(uint64), gs_string_compare_words);
 	for (int i = 0; i < N_PROBES; i++)
 	{
 		if (sign(support->comparator((Datum) 0, (Datum) probes[i], support)) != sign(zero) ||
@@ -86,7 +86,7 @@ is_unsigned_order(GsKeyAbbreviation *abbreviation)
 			uint64		other = probes[(k < 4 ? i + k : i + k * k * k) % N_PROBES];
 
 			if (sign(support->comparator((Datum) probes[i], (Datum) other, support)) !=
-				gs_host_compare_words(&probes[i], &other))
+				gs_string_compare_words(&probes[i], &other))
 				return false;
 		}
 	}

@@ -37,7 +37,7 @@ typedef struct Gaps
 bool
 gs_codes_add(GsCodes *codes, uint32_t weight)
 {
-	if (!gs_host_grow((void **) &codes->codes, (uint64_t) codes->n + 1, &codes->max, sizeof(GsCode)))
+	if (!gs_grow((void **) &codes->codes, (uint64_t) codes->n + 1, &codes->max, sizeof(GsCode)))
 		return false;
 	codes->codes[codes->n] = (GsCode){.weight = weight};
 	codes->n++;

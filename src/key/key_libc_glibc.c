@@ -35,7 +35,7 @@ add_sequence(GsGlibcTables *tables, const uint8_t *bytes, int len, uint32_t inde
 {
 	GsGlibcSequence *sequence;
 
-	if (!gs_host_grow((void **) &tables->sequences, (uint64_t) tables->n_sequences + 1,
+	if (!gs_grow((void **) &tables->sequences, (uint64_t) tables->n_sequences + 1,
 					  &tables->max_sequences, sizeof(GsGlibcSequence)))
 	{
 		*why = "memory is short";

@@ -103,7 +103,7 @@ typedef struct Letter
 static void *
 grow(Build *build, Array *array, size_t bytes)
 {
-	if (!gs_host_grow((void **) &array->bytes, array->n + bytes, &array->max, 1))
+	if (!gs_grow((void **) &array->bytes, array->n + bytes, &array->max, 1))
 	{
 		build->why = "memory is short";
 		return NULL;
@@ -445,7 +445,7 @@ compare_letters(const void *a, const void *b)
 static void
 mark_repeated(Build *build, uint64_t *pairs, uint32_t n)
 {
-	qsort(pairs, n, sizeof(uint64_t), gs_host_compare_words);
+	qsort(pairs, n, sizeof(uint64_t), gs_string_compare_words);
 	for (uint32_t i = 0; i + 1 < n; i++)
 		if (pairs[i] >> 32 == pairs[i + 1] >> 32)
 			entry_of(build, (uint32_t) pairs[i])->ambiguous =

@@ -328,7 +328,7 @@ open_all(void (*notify) (void *arg), GsError *error)
 		}
 		if (d->status != GS_OK)
 			continue;
-		started[i] = gs_host_thread_start(&threads[i], open_device, d);
+		started[i] = gs_thread_start(&threads[i], open_device, d);
 		if (!started[i])
 			open_device(d);
 	}
@@ -427,10 +427,10 @@ must_stop_pinning(void)
 static bool
 pin_piece(char *piece, Size bytes)
 {
-	double		begun = gs_host_now_ms();
+	double		begun = gs_machine_now_ms();
 	bool		pinned = gs_ops->pin(pinning.device, piece, bytes, &pinning.error) == GS_OK;
 
-	usleep((useconds_t) ((gs_host_now_ms() - begun) * 1000));
+	usleep((useconds_t) ((gs_machine_now_ms() - begun) * 1000));
 	return pinned;
 }
 
@@ -461,7 +461,7 @@ gs_devices_pin_arena(void)
 	pinning.fault = GS_FAULT("pin");
 	if (pinning.fault)
 		strlcpy(pinning.error.message, "fault point pin", sizeof(pinning.error.message));
-	pinning.runs = gs_host_thread_start(&pinning.thread, pin_arena, NULL);
+	pinning.runs = gs_thread_start(&pinning.thread, pin_arena, NULL);
 	if (!pinning.runs)
 		(void) pin_arena(NULL);
 }

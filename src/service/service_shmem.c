@@ -95,8 +95,8 @@ control_bytes(void)
 static void
 decide_staging_memory(void)
 {
-	int			by_cores = Min(Max(32 * gs_host_cores(), 256), 2048);
-	uint64		by_memory = Max((gs_host_total_memory() >> 20) / 32, 64);
+	int			by_cores = Min(Max(32 * gs_machine_cores(), 256), 2048);
+	uint64		by_memory = Max((gs_machine_total_memory() >> 20) / 32, 64);
 	char		value[32];
 
 	snprintf(value, sizeof(value), "%dMB", (int) Min(by_cores, by_memory));

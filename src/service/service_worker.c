@@ -139,7 +139,7 @@ limit_exit(void)
 	pthread_t	thread;
 	intptr_t	seconds = GS_FAULT("service_hang") ? 1 : GS_EXIT_S;
 
-	(void) gs_host_thread_start(&thread, end_at_last, (void *) seconds);
+	(void) gs_thread_start(&thread, end_at_last, (void *) seconds);
 	while (GS_FAULT("service_hang"))
 		sleep(1);
 }
@@ -232,7 +232,7 @@ raise_descriptor_limit(void)
 static int
 io_threads(void)
 {
-	return Max(2, Min(gs_host_cores() / 2, 8));
+	return Max(2, Min(gs_machine_cores() / 2, 8));
 }
 
 /* Serve requests, ended jobs and due sessions once.  False: there was nothing to do. */

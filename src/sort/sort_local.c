@@ -131,7 +131,7 @@ gs_local_perform(GsSort *sort)
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 	GsLocalRow *unsorted = MemoryContextAllocHuge(sort->context, Max(n, 1) * sizeof(GsLocalRow));
 	GsLocalRow *sorted = MemoryContextAllocHuge(sort->context, Max(n, 1) * sizeof(GsLocalRow));
-	GsHostKey  *keys = MemoryContextAllocHuge(sort->context, 2 * Max(n, 1) * sizeof(GsHostKey));
+	GsStringKey  *keys = MemoryContextAllocHuge(sort->context, 2 * Max(n, 1) * sizeof(GsStringKey));
 	uint64		row = 0;
 
 	for (int i = 0; i < local->n_chunks; i++)
@@ -143,16 +143,16 @@ gs_local_perform(GsSort *sort)
 			unsorted[row] = (GsLocalRow) (memory + record->row_off) |
 				(record->row_len & GS_ROW_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |
 				(record->key_len & GS_KEY_INEXACT ? GS_ENTRY_INEXACT : 0);
-			gs_host_key_init(&keys[row], memory + record->key_off,
+			gs_string_key_init(&keys[row], memory + record->key_off,
 							 record->key_len & GS_LENGTH_MASK, row);
 			row++;
 		}
 	Assert(row == n);
-	gs_host_sort(keys, keys + n, n, check_interrupts);
+	gs_string_sort(keys, keys + n, n, check_interrupts);
 	for (uint64 i = 0; i < n; i++)
 	{
 		sorted[i] = unsorted[keys[i].row];
-		if (i > 0 && gs_host_key_equal(&keys[i - 1], &keys[i]))
+		if (i > 0 && gs_string_key_equal(&keys[i - 1], &keys[i]))
 			sorted[i] |= GS_ENTRY_TIE;
 	}
 	pfree(keys);

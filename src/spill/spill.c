@@ -37,7 +37,7 @@ gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_bytes)
 }
 
 static void
-clean_up(GsHostTask *task)
+clean_up(GsTask *task)
 {
 	GsSpill    *spill = (GsSpill *) task;
 
@@ -58,7 +58,7 @@ gs_spill_close(GsSpill *spill)
 	spill->cleanup.run = clean_up;
 	io->n_spills--;
 	if (io->pool != NULL)
-		gs_host_pool_submit(io->pool, &spill->cleanup);
+		gs_pool_submit(io->pool, &spill->cleanup);
 	else
 	{
 		clean_up(&spill->cleanup);

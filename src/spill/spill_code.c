@@ -90,7 +90,7 @@ rest_of(Bytes row, uint32_t from)
 static inline uint32_t
 shared_bytes(Bytes a, Bytes b)
 {
-	return gs_host_common_bytes(a.bytes, b.bytes, min_len(a.len, b.len));
+	return gs_string_common_bytes(a.bytes, b.bytes, min_len(a.len, b.len));
 }
 
 /* The source of a row's bytes: its key, or else the row before. */
@@ -146,7 +146,7 @@ look_for_copies(Coder *coder, Bytes row, uint32_t from, Bytes source)
 		uint32_t	n = 0;
 
 		if (place > source_end)
-			n = gs_host_common_bytes(row.bytes + at, source.bytes + place - 1,
+			n = gs_string_common_bytes(row.bytes + at, source.bytes + place - 1,
 									 min_len(row.len - at, source.len - (place - 1)));
 		if (n < MIN_COPY)
 		{
@@ -175,7 +175,7 @@ put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes
 
 		if (row_at >= row.len || source_at >= source.len)
 			break;
-		n = gs_host_common_bytes(row.bytes + row_at, source.bytes + source_at,
+		n = gs_string_common_bytes(row.bytes + row_at, source.bytes + source_at,
 								 min_len(row.len - row_at, source.len - source_at));
 		if (n == 0)
 			break;

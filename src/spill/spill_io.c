@@ -205,7 +205,7 @@ fail_no_memory(GsSpillTask *task, const char *message)
 }
 
 static void
-run_task(GsHostTask *host_task)
+run_task(GsTask *host_task)
 {
 	GsSpillTask *task = (GsSpillTask *) host_task;
 
@@ -247,7 +247,7 @@ gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job)
 GsSpillPart *
 gs_spill_task_part(GsSpillTask *task)
 {
-	if (!gs_host_grow((void **) &task->parts, (uint64_t) task->n_parts + 1, &task->max_parts,
+	if (!gs_grow((void **) &task->parts, (uint64_t) task->n_parts + 1, &task->max_parts,
 					   sizeof(GsSpillPart)))
 		return NULL;
 	memset(&task->parts[task->n_parts], 0, sizeof(GsSpillPart));
@@ -296,7 +296,7 @@ gs_spill_task_create(GsSpillTask *task, uint8_t file)
 void
 gs_spill_task_submit(GsSpillTask *task)
 {
-	gs_host_pool_submit(task->spill->io->pool, &task->task);
+	gs_pool_submit(task->spill->io->pool, &task->task);
 }
 
 void
@@ -408,12 +408,12 @@ gs_spill_files_unlink(const GsSpill *spill)
 /* Files without a name, for a thread to close. */
 typedef struct Forgotten
 {
-	GsHostTask	task;			/* must be first */
+	GsTask	task;			/* must be first */
 	int			fds[GS_SPILL_STRIPES];
 } Forgotten;
 
 static void
-close_forgotten(GsHostTask *task)
+close_forgotten(GsTask *task)
 {
 	Forgotten  *forgotten = (Forgotten *) task;
 
@@ -453,7 +453,7 @@ gs_spill_forget_pages(GsSpill *spill)
 	if (forgotten == NULL)
 		return;
 	forgotten->task.run = close_forgotten;
-	gs_host_pool_submit(spill->io->pool, &forgotten->task);
+	gs_pool_submit(spill->io->pool, &forgotten->task);
 }
 
 void
@@ -483,7 +483,7 @@ gs_spill_io_open(int threads, mode_t folder_mode, mode_t file_mode,
 	io->notify = notify;
 	io->notify_arg = notify_arg;
 	pthread_mutex_init(&io->scratch_lock, NULL);
-	io->pool = gs_host_pool_open(threads);
+	io->pool = gs_pool_open(threads);
 	if (io->pool != NULL)
 		return io;
 	free(io);
@@ -493,7 +493,7 @@ gs_spill_io_open(int threads, mode_t folder_mode, mode_t file_mode,
 void
 gs_spill_io_close(GsSpillIo *io)
 {
-	gs_host_pool_close(io->pool);
+	gs_pool_close(io->pool);
 	io->pool = NULL;
 	while (io->scratch != NULL)
 	{

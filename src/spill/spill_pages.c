@@ -58,7 +58,7 @@ read_page(GsSpillTask *task)
 static bool
 add_page(GsSpill *spill, uint64_t page)
 {
-	if (!gs_host_grow((void **) &spill->pages, page + 1, &spill->max_pages, sizeof(GsSpillPage *)))
+	if (!gs_grow((void **) &spill->pages, page + 1, &spill->max_pages, sizeof(GsSpillPage *)))
 		return false;
 	for (; spill->n_pages <= page; spill->n_pages++)
 		spill->pages[spill->n_pages] = NULL;

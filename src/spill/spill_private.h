@@ -49,7 +49,7 @@ typedef struct GsSpillScratch
 
 struct GsSpillIo
 {
-	GsHostPool *pool;			/* NULL: closed */
+	GsPool *pool;			/* NULL: closed */
 	void		(*notify) (void *arg);
 	void	   *notify_arg;
 	mode_t		folder_mode;
@@ -160,7 +160,7 @@ typedef struct GsSpillView
 
 struct GsSpill
 {
-	GsHostTask	cleanup;		/* must be first */
+	GsTask	cleanup;		/* must be first */
 	GsSpillIo  *io;
 	uint32_t	chunk_bytes;
 	GsSpillFile files[GS_SPILL_FILES];
@@ -216,7 +216,7 @@ typedef struct GsSpillPart
 /* A job on its way.  It is freed when it has ended. */
 typedef struct GsSpillTask
 {
-	GsHostTask	task;			/* must be first */
+	GsTask	task;			/* must be first */
 	GsSpill    *spill;
 	GsJob	   *job;
 	void		(*work) (struct GsSpillTask *task); /* what a thread does */

@@ -80,13 +80,13 @@ static bool
 sort_blocks(GsSpill *spill)
 {
 	size_t		n = spill->n_blocks;
-	GsHostKey  *keys = malloc(2 * n * sizeof(GsHostKey));
+	GsStringKey  *keys = malloc(2 * n * sizeof(GsStringKey));
 
 	if (keys == NULL)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		gs_host_key_init(&keys[i], spill->blocks[i].key, spill->blocks[i].key_len, i);
-	gs_host_sort(keys, keys + n, n, NULL);
+		gs_string_key_init(&keys[i], spill->blocks[i].key, spill->blocks[i].key_len, i);
+	gs_string_sort(keys, keys + n, n, NULL);
 	for (uint32_t i = 0; i < n; i++)
 		spill->order[i] = keys[i].row;
 	free(keys);
@@ -171,7 +171,7 @@ gs_spill_plan(GsSpill *spill, uint64_t budget)
 	uint32_t	high = spill->n_blocks;
 
 	if (spill->is_planned ||
-		!gs_host_grow((void **) &spill->borders, (uint64_t) spill->n_ranges + 1, &spill->max_ranges,
+		!gs_grow((void **) &spill->borders, (uint64_t) spill->n_ranges + 1, &spill->max_ranges,
 					   sizeof(GsSpillBorder)))
 		return false;
 	low = first_block_within(spill, spill->n_ranges);

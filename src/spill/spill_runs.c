@@ -187,9 +187,9 @@ free_index(GsSpillChunk *chunk)
 bool
 gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks)
 {
-	if (!gs_host_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
+	if (!gs_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
 					  sizeof(GsSpillRun)) ||
-		!gs_host_grow((void **) &spill->chunks, spill->n_chunks + n_chunks + 1, &spill->max_chunks,
+		!gs_grow((void **) &spill->chunks, spill->n_chunks + n_chunks + 1, &spill->max_chunks,
 					  sizeof(GsSpillChunk)))
 		return false;
 	memset(&spill->chunks[spill->n_chunks], 0, n_chunks * sizeof(GsSpillChunk));

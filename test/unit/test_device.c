@@ -459,34 +459,34 @@ case_in_process(void)
 	{
 		TestRandom	rng = seed;
 		TestInput	in;
-		GsHostKey  *keys;
+		GsStringKey  *keys;
 
 		test_input_init(&in, g->chunk_bytes);
 		g->make(&in, &rng);
 		test_input_finish(&in);
-		keys = calloc((size_t) in.n * 2 + 1, sizeof(GsHostKey));
+		keys = calloc((size_t) in.n * 2 + 1, sizeof(GsStringKey));
 		if (keys == NULL)
 			abort();
 		for (uint32_t i = 0; i < in.n; i++)
-			gs_host_key_init(&keys[i], in.bytes + in.records[i].key,
+			gs_string_key_init(&keys[i], in.bytes + in.records[i].key,
 							 in.records[i].key_len & GS_LENGTH_MASK, i);
 		n_pauses = 0;
-		gs_host_sort(keys, keys + in.n, in.n, count_pause);
+		gs_string_sort(keys, keys + in.n, in.n, count_pause);
 		CHECK(in.n < 65536 || n_pauses > 0, "%s: no pause", g->name);
 		for (uint32_t i = 0; i < in.n; i++)
 		{
 			if (!CHECK(keys[i].row == in.order[i], "%s: wrong at %u", g->name, i))
 				break;
-			CHECK(i == 0 || gs_host_key_equal(&keys[i - 1], &keys[i]) ==
+			CHECK(i == 0 || gs_string_key_equal(&keys[i - 1], &keys[i]) ==
 				  (test_key_compare(&in, in.order[i - 1], in.order[i]) == 0),
 				  "%s: wrong tie at %u", g->name, i);
 		}
 		if (in.n > 65536)
 		{
 			for (uint32_t i = 0; i < in.n; i++)
-				gs_host_key_init(&keys[i], in.bytes + in.records[i].key,
+				gs_string_key_init(&keys[i], in.bytes + in.records[i].key,
 								 in.records[i].key_len & GS_LENGTH_MASK, i);
-			CHECK(!gs_host_sort_at(keys, keys + in.n, in.n, 0, false, &cancel), "%s: not cancelled", g->name);
+			CHECK(!gs_string_sort_at(keys, keys + in.n, in.n, 0, false, &cancel), "%s: not cancelled", g->name);
 		}
 		free(keys);
 		test_input_free(&in);
