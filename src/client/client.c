@@ -30,60 +30,19 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
-#include "client/client.h"
+#include "client/client_private.h"
 #include "compat.h"
 #include "fault.h"
 #include "guc.h"
 
-/* How long a wait lasts before the waiter looks around by itself. */
-#define GS_WAIT_MS		1000
-
 /* A plan is not given up any more when this part of its rows was fed. */
 #define MAX_DECLINED_PART	0.125
-
-struct GsClient
-{
-	GsSession  *session;
-	int			number;
-	uint64		id;
-	uint64		generation;
-	bool		leader;
-	bool		closed;
-	MemoryContextCallback callback;
-	uint64		written_blocks;	/* blocks of the session's files that pgBufferUsage has already */
-	uint64		read_blocks;
-	ResourceOwner owner;		/* the owner when it was opened; NULL: that owner has ended well */
-	dlist_node	node;			/* in open_sessions, until it is closed */
-};
 
 /* Sessions that this process leads. */
 static dlist_head open_sessions = DLIST_STATIC_INIT(open_sessions);
 
 /* This process is a parallel worker that feeds a session of its leader. */
 static bool feeds_leader = false;
-
-static inline bool
-session_is_mine(const GsClient *client)
-{
-	return client->session->id == client->id;
-}
-
-/* Is the service that the session was opened with still at work? */
-static inline bool
-service_serves(const GsClient *client)
-{
-	return gs_shared->alive && gs_shared->generation == client->generation;
-}
-
-static inline void
-wake_service(void)
-{
-	Latch	   *latch = gs_shared->latch;
-
-	GS_DELAY();
-	if (latch)
-		SetLatch(latch);
-}
 
 bool
 gs_client_service_ready(void)
@@ -148,20 +107,19 @@ temp_bytes_left(int processes)
 	{
 		const GsClient *client = dlist_container(GsClient, node, iter.cur);
 
-		if (session_is_mine(client))
+		if (gs_client_is_mine(client))
 			left -= client->session->outcome.temp_bytes;
 	}
 	return Max(left, 0);
 }
 
-/* With the lock held: add reads and writes of the session's files to pgBufferUsage, for EXPLAIN. */
-static void
-count_temp_blocks(GsClient *client)
+void
+gs_client_count_temp_blocks(GsClient *client)
 {
 	uint64		written;
 	uint64		read;
 
-	if (!client->leader || !session_is_mine(client))
+	if (!client->leader || !gs_client_is_mine(client))
 		return;
 	written = client->session->temp_written / BLCKSZ;
 	read = client->session->temp_read / BLCKSZ;
@@ -183,7 +141,7 @@ holds_promise(void)
 	{
 		const GsClient *client = dlist_container(GsClient, node, iter.cur);
 
-		holds |= session_is_mine(client) && client->session->reserved > 0;
+		holds |= gs_client_is_mine(client) && client->session->reserved > 0;
 	}
 	gs_unlock();
 	return holds;
@@ -357,7 +315,7 @@ gs_client_decline(GsClient *client)
 	bool		declined = false;
 
 	gs_lock();
-	if (session_is_mine(client))
+	if (gs_client_is_mine(client))
 	{
 		/* after an overflow the leader may have begun to sort, and relies on all rows */
 		if (!session->overflow && session->rows <= session->spec.group_rows * MAX_DECLINED_PART)
@@ -401,7 +359,7 @@ gs_client_attach(GsSessionHandle handle)
 	client->session = session;
 	gs_lock();
 	client->generation = session->generation;
-	mine = session_is_mine(client);
+	mine = gs_client_is_mine(client);
 	gs_unlock();
 	if (!mine)
 	{
@@ -429,12 +387,12 @@ gs_client_close(GsClient *client)
 	dlist_delete(&client->node);
 
 	gs_lock();
-	if (session_is_mine(client))
+	if (gs_client_is_mine(client))
 	{
-		count_temp_blocks(client);
+		gs_client_count_temp_blocks(client);
 		temp_bytes = session->outcome.temp_bytes;
 		tablespace = session->temp_tablespace;
-		if (service_serves(client))
+		if (gs_client_is_served(client))
 		{
 			session->state = GS_SESSION_CLOSING;
 			gs_session_request(client->number);
@@ -443,242 +401,8 @@ gs_client_close(GsClient *client)
 			gs_session_free(client->number);
 	}
 	gs_unlock_and_wake();
-	wake_service();
+	gs_client_wake_service();
 	report_temp_files(tablespace, client->id, temp_bytes);
-}
-
-/* Raise the error that the session's files have met with, if any. */
-static void
-report_failure(const GsClient *client)
-{
-	GsSpillFailure failure = {0};
-
-	gs_lock_shared();
-	if (session_is_mine(client))
-		failure = client->session->failure;
-	gs_unlock();
-	if (failure.error_number == 0)
-		return;
-	errno = failure.error_number;
-	ereport(ERROR,
-			(errcode_for_file_access(),
-			 errmsg("could not %s file \"%s\": %m", gs_spill_action_names[failure.action], failure.path)));
-}
-
-/* With the lock held: may a feeder go on? */
-static inline GsClientStatus
-feeding_status(const GsClient *client)
-{
-	if (!session_is_mine(client) || !service_serves(client) ||
-		client->session->state == GS_SESSION_CLOSING ||
-		client->session->failed)
-		return GS_CLIENT_LOST;
-	if (client->session->declined)
-		return GS_CLIENT_DECLINED;
-	if (client->session->overflow)
-		return GS_CLIENT_OVERFLOW;
-	return GS_CLIENT_OK;
-}
-
-/* A wait until a session or a chunk changes. */
-typedef struct Wait
-{
-	ConditionVariable *cv;
-	GsWait		event;
-	bool		sleeping;
-	instr_time	since;
-} Wait;
-
-/* The caller tests its condition before and after this call, so no wake-up is lost. */
-static void
-wait_on(Wait *wait)
-{
-	if (wait->sleeping)
-		ConditionVariableTimedSleep(wait->cv, GS_WAIT_MS, gs_compat_wait_event(wait->event));
-	else
-	{
-		ConditionVariablePrepareToSleep(wait->cv);
-		INSTR_TIME_SET_CURRENT(wait->since);
-	}
-	wait->sleeping = true;
-}
-
-static void
-end_wait(Wait *wait)
-{
-	static const GsCounter counters[] = {
-		[GS_WAIT_STAGING] = GS_COUNT_STAGING_WAIT_US,
-		[GS_WAIT_FEED] = GS_COUNT_STAGING_WAIT_US,
-		[GS_WAIT_SORT] = GS_COUNT_SORT_WAIT_US,
-		[GS_WAIT_FETCH] = GS_COUNT_FETCH_WAIT_US
-	};
-
-	if (!wait->sleeping)
-		return;
-	ConditionVariableCancelSleep();
-	gs_stats_count(counters[wait->event], (uint64) (gs_stats_lap_ms(&wait->since) * 1000));
-}
-
-GsClientStatus
-gs_client_take_chunk(GsClient *client, bool for_page, int *chunk)
-{
-	GsClientStatus status;
-	Wait		wait = {.cv = for_page ? &gs_shared->chunk_cv : &client->session->cv,
-		.event = for_page ? GS_WAIT_STAGING : GS_WAIT_FEED};
-
-	for (;;)
-	{
-		gs_lock();
-		if (for_page)
-			status = session_is_mine(client) && service_serves(client) ? GS_CLIENT_OK : GS_CLIENT_LOST;
-		else
-			status = feeding_status(client);
-		*chunk = -1;
-		if (status == GS_CLIENT_OK)
-			*chunk = for_page ? gs_chunk_take_for_page(client->session) : gs_chunk_take(client->session);
-		gs_unlock();
-		if (status != GS_CLIENT_OK || *chunk >= 0)
-			break;
-		wait_on(&wait);
-	}
-	end_wait(&wait);
-	if (status == GS_CLIENT_LOST)
-		report_failure(client);
-	return status;
-}
-
-int
-gs_client_fill_chunk(GsClient *client)
-{
-	int			chunk = -1;
-
-	gs_lock();
-	if (feeding_status(client) == GS_CLIENT_OK)
-		chunk = gs_chunk_fill(client->session);
-	gs_unlock();
-	return chunk;
-}
-
-int
-gs_client_try_chunk(GsClient *client)
-{
-	int			chunk = -1;
-
-	gs_lock();
-	if (session_is_mine(client) && service_serves(client))
-		chunk = gs_chunk_take(client->session);
-	gs_unlock();
-	return chunk;
-}
-
-void
-gs_client_give_chunk(GsClient *client, int chunk)
-{
-	gs_lock();
-	if (session_is_mine(client))
-	{
-		Assert(gs_chunks[chunk].session == client->number);
-		gs_chunk_free(chunk);
-	}
-	gs_unlock_and_wake();
-	ConditionVariableBroadcast(&client->session->cv);
-}
-
-GsClientStatus
-gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written)
-{
-	GsClientStatus status;
-
-	gs_lock();
-	status = feeding_status(client);
-	if (status == GS_CLIENT_OK)
-	{
-		GsChunk    *c = &gs_chunks[chunk];
-
-		Assert(client->session->state == GS_SESSION_FEEDING);
-		Assert(c->state == GS_CHUNK_HELD && c->session == client->number);
-		gs_chunk_filled(chunk);
-		c->state = GS_CHUNK_APPENDING;
-		c->data_bytes = written->used;
-		c->n_records = written->n;
-		c->key_bytes = written->missing;
-		client->session->inexact += written->inexact;
-		client->session->outcome.table_pages += written->pages;
-		gs_chunk_request(chunk);
-	}
-	gs_unlock();
-	if (status == GS_CLIENT_OK)
-		wake_service();
-	else if (status == GS_CLIENT_LOST)
-		report_failure(client);
-	return status;
-}
-
-/* Have a range sorted, and wait until it is. */
-static GsClientStatus
-sort_range(GsClient *client, uint32 range, bool count)
-{
-	GsSession  *session = client->session;
-	GsClientStatus status = GS_CLIENT_OK;
-	Wait		wait = {&session->cv, GS_WAIT_SORT, false};
-
-	Assert(client->leader);
-	gs_lock();
-	if (!service_serves(client))
-		status = GS_CLIENT_LOST;
-	else if (session->declined)
-		status = GS_CLIENT_DECLINED;
-	else
-	{
-		session->range_wanted = range;
-		session->counts_wanted = count;
-		session->state = GS_SESSION_SORTING;
-		gs_session_request(client->number);
-	}
-	gs_unlock();
-	if (status != GS_CLIENT_OK)
-		return status;
-	wake_service();
-
-	for (;;)
-	{
-		GsSessionState state;
-		bool		serves;
-
-		gs_lock_shared();
-		state = session->state;
-		serves = service_serves(client) && !session->failed;
-		if (state != GS_SESSION_SORTING)
-			count_temp_blocks(client);
-		gs_unlock();
-		if (!serves)
-			status = GS_CLIENT_LOST;
-		else if (state == GS_SESSION_OVERFLOW)
-			status = GS_CLIENT_OVERFLOW;
-		if (!serves || state != GS_SESSION_SORTING)
-			break;
-		wait_on(&wait);
-	}
-	end_wait(&wait);
-	if (status == GS_CLIENT_LOST)
-		report_failure(client);
-	return status;
-}
-
-GsClientStatus
-gs_client_perform(GsClient *client, bool count)
-{
-	/* a sort that overflowed is asked again, for its images */
-	Assert(client->session->state == GS_SESSION_FEEDING ||
-		   client->session->state == GS_SESSION_OVERFLOW);
-	return sort_range(client, 0, count);
-}
-
-GsClientStatus
-gs_client_open_range(GsClient *client, uint32 range)
-{
-	Assert(client->session->state == GS_SESSION_SORTED);
-	return sort_range(client, range, false) == GS_CLIENT_OK ? GS_CLIENT_OK : GS_CLIENT_LOST;
 }
 
 const GsSession *
@@ -720,182 +444,11 @@ gs_client_promise(GsClient *client, int chunks)
 	int			promised = 0;
 
 	gs_lock();
-	if (session_is_mine(client) && service_serves(client))
+	if (gs_client_is_mine(client) && gs_client_is_served(client))
 	{
 		gs_session_reserve(client->session, chunks);
 		promised = client->session->reserved;
 	}
 	gs_unlock_and_wake();
 	return promised;
-}
-
-/* With the lock held: turn a chunk of this backend into a request. */
-static void
-begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-
-	Assert(session_is_mine(client) && c->session == client->number);
-	Assert((kind == GS_FETCH_ARRAYS) == (client->session->state == GS_SESSION_ARRAYS));
-	Assert(c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHED);
-	c->fetch = kind;
-	c->key_bytes = 0;
-	c->status = GS_PENDING;
-	c->request = gs_shared->next_request++;
-	c->state = GS_CHUNK_FETCHING;
-}
-
-uint64
-gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number)
-{
-	uint64		request;
-
-	Assert(kind == GS_FETCH_PAGE || kind == GS_FETCH_IMAGE);
-	gs_lock();
-	begin_fetch(client, chunk, kind);
-	gs_chunks[chunk].number = number;
-	request = gs_chunks[chunk].request;
-	if (service_serves(client))
-		gs_chunk_request(chunk);
-	gs_unlock();
-	wake_service();
-	return request;
-}
-
-/* Wait until a requested chunk is fetched, or was given up.  False: neither will happen. */
-static bool
-wait_fetched(GsClient *client, int chunk, uint64 request, GsWait event)
-{
-	const GsChunk *c = &gs_chunks[chunk];
-	bool		over;
-	Wait		wait = {&client->session->cv, event, false};
-
-	for (;;)
-	{
-		bool		serves;
-
-		gs_lock_shared();
-		over = c->request != request || c->state != GS_CHUNK_FETCHING;
-		serves = service_serves(client);
-		if (over)
-			count_temp_blocks(client);
-		gs_unlock();
-
-		/* a fetched chunk is good even if the service has ended */
-		if (over || !serves)
-			break;
-		wait_on(&wait);
-	}
-	end_wait(&wait);
-	return over;
-}
-
-GsClientStatus
-gs_client_wait(GsClient *client, int chunk)
-{
-	if (wait_fetched(client, chunk, gs_chunks[chunk].request, GS_WAIT_FETCH) &&
-		gs_chunks[chunk].status == GS_OK)
-		return GS_CLIENT_OK;
-	report_failure(client);
-	return GS_CLIENT_LOST;
-}
-
-bool
-gs_client_try_page(GsClient *client, int *chunk, uint64 request)
-{
-	GsChunk    *c = &gs_chunks[*chunk];
-	bool		taken = false;
-
-	gs_lock();
-	if (c->request != request || (c->state != GS_CHUNK_FETCHED && c->state != GS_CHUNK_FETCHING))
-		*chunk = -1;
-	else if (c->state == GS_CHUNK_FETCHED)
-	{
-		gs_page_take(*chunk);
-		count_temp_blocks(client);
-		taken = true;
-	}
-	gs_unlock();
-	return taken;
-}
-
-GsClientStatus
-gs_client_wait_page(GsClient *client, int *chunk, uint64 request)
-{
-	/* mostly it has come */
-	bool		taken = gs_client_try_page(client, chunk, request);
-
-	if (!taken && *chunk >= 0 && wait_fetched(client, *chunk, request, GS_WAIT_FETCH))
-		taken = gs_client_try_page(client, chunk, request);
-	if (*chunk < 0 || (taken && gs_chunks[*chunk].status == GS_OK))
-		return GS_CLIENT_OK;
-	report_failure(client);
-	return GS_CLIENT_LOST;
-}
-
-void
-gs_client_leave_page(GsClient *client, int chunk)
-{
-	gs_lock();
-	Assert(gs_chunks[chunk].session == client->number);
-	gs_page_leave(chunk);
-	gs_unlock();
-	wake_service();				/* so that it gives the page up after a second */
-}
-
-void
-gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes, uint32 n_arrays)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-
-	gs_lock();
-	begin_fetch(client, chunk, GS_FETCH_ARRAYS);
-	c->data_bytes = data_bytes;
-	c->n_records = n_arrays;
-	if (service_serves(client))
-		gs_chunk_request(chunk);
-	else
-	{
-		c->state = GS_CHUNK_FETCHED;
-		c->status = GS_CANCELLED;
-	}
-	gs_unlock();
-	wake_service();
-}
-
-GsArraysOutcome
-gs_client_wait_arrays(GsClient *client, int chunk)
-{
-	if (!wait_fetched(client, chunk, gs_chunks[chunk].request, GS_WAIT_SORT))
-		return GS_ARRAYS_LOST;
-	switch (gs_chunks[chunk].status)
-	{
-		case GS_OK:
-			return GS_ARRAYS_SORTED;
-		case GS_NO_MEMORY:
-		case GS_INVALID:
-		case GS_INTERNAL:
-			return GS_ARRAYS_REFUSED;
-		case GS_CANCELLED:
-			return GS_ARRAYS_NO_SERVICE;
-		default:
-			return GS_ARRAYS_LOST;
-	}
-}
-
-int
-gs_client_take_rejected(GsClient *client)
-{
-	int			chunk = -1;
-
-	gs_lock();
-	if (session_is_mine(client) && client->session->rejected >= 0)
-	{
-		chunk = client->session->rejected;
-		Assert(gs_chunks[chunk].state == GS_CHUNK_REJECTED);
-		client->session->rejected = gs_chunks[chunk].next;
-		gs_chunks[chunk].state = GS_CHUNK_HELD;
-	}
-	gs_unlock();
-	return chunk;
 }
