@@ -35,10 +35,6 @@
 /* A service that has run for this time may restart, to open a device again. */
 #define RESTART_AFTER_S		300
 
-const GsDeviceOps *gs_ops = NULL;
-ServedDevice *gs_devices = NULL;
-int			gs_n_devices = 0;
-
 static int	last_chosen = -1;
 
 /* After a reload: try failed devices again, even if the service has just started. */

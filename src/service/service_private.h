@@ -15,7 +15,7 @@
  *	  service_devices.c  the devices: opened, chosen, lost
  *	  service_role.c	 what the sorts of one role may hold
  *	  service_buffers.c	 the service's own chunks of the arena
- *	  service_served.c	 sessions and chunks as the service knows them
+ *	  service_served.c	 sessions, chunks and devices as the service knows them
  *
  * A file calls only files below it in this list.  To have a higher file act, it marks a session as due
  * (gs_served_mark_due()), or returns a Decision.

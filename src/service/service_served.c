@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * service_served.c
- *	  Sessions and chunks as the gpusort service knows them.
+ *	  Sessions, chunks and devices as the gpusort service knows them.
  *
  * A session is in one of these phases (ServedPhase).  Its backends see and change GsSession.state, which
  * says what they want.  The phase says what the service has done.
@@ -44,6 +44,9 @@
 #include "fault.h"
 #include "service/service_private.h"
 
+const GsDeviceOps *gs_ops = NULL;
+ServedDevice *gs_devices = NULL;
+int			gs_n_devices = 0;
 GsSpillIo  *gs_served_io = NULL;
 ServedSession *gs_served = NULL;
 int			gs_n_served = 0;
