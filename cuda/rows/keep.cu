@@ -137,7 +137,7 @@ __device__ bool same_group(const GsKeepGroup &group, const KeyRef &a, const KeyR
 
 // first_rank NULL: ties do not matter.
 __global__ void __launch_bounds__(threads)
-    mark_first_of_groups(__grid_constant__ const GsKeepGroup group, const KeyRef *keys, const u32 *row,
+    mark_rows_of_groups(__grid_constant__ const GsKeepGroup group, const KeyRef *keys, const u32 *row,
                          const u32 *first_rank, u32 n_rows, u8 *kept)
 {
   u64 rank = u64{blockIdx.x} * threads + threadIdx.x;
@@ -147,8 +147,17 @@ __global__ void __launch_bounds__(threads)
 
   u32 place = first_rank ? first_rank[rank] : static_cast<u32>(rank);
 
-  kept[rank] = place < group.first ||
-               !same_group(group, load_key(keys, row[place - group.first]), load_key(keys, row[place]));
+  bool keep = place < group.first ||
+              !same_group(group, load_key(keys, row[place - group.first]), load_key(keys, row[place]));
+
+  if (keep && group.several)
+  {
+    KeyRef key = load_key(keys, row[rank]);
+
+    keep = (rank > 0 && same_group(group, load_key(keys, row[rank - 1]), key)) ||
+           (rank + 1 < n_rows && same_group(group, key, load_key(keys, row[rank + 1])));
+  }
+  kept[rank] = keep;
 }
 
 // Returns how many rows have the i-th key.
@@ -250,11 +259,11 @@ void keep_some(const GsKeep &keep, const ImageRef *images, const OrderJob &job, 
   if (keep.group.ties)
     GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(workspace.temp, workspace.temp_bytes, first_ranks(order.tie),
                                                workspace.first_rank, thrust::maximum<u32>(), n_rows, stream));
-  mark_first_of_groups<<<blocks_for(n_rows, threads), threads, 0, stream>>>(
+  mark_rows_of_groups<<<blocks_for(n_rows, threads), threads, 0, stream>>>(
       keep.group, job.keys, order.row, keep.group.ties ? workspace.first_rank : nullptr, n_rows,
       workspace.kept);
   GS_CUDA_LAUNCHED();
-  // the first rows of a group stay, so the row before each is still the same
+  // the first rows of a group stay, or none, so the row before each is still the same, or of another group
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.row,
                                          static_cast<const u8 *>(workspace.kept), n_kept, n_rows, stream));
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.tie,

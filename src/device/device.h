@@ -228,6 +228,7 @@ typedef struct GsKeepGroup
 {
 	uint32_t	first;			/* the number of first rows; 0: all */
 	bool		ties;			/* and all rows with the key of the last of these */
+	bool		several;		/* none of a group of one row */
 	uint8_t		n_columns;		/* 0: all rows are one group */
 	GsGroupColumn columns[GS_GROUP_COLUMNS];
 } GsKeepGroup;

@@ -595,6 +595,15 @@ same_group(const GsKeepGroup *group, const GsStringKey *a, const GsStringKey *b)
 	return bytes == group_bytes(group, b) && memcmp(a->key, b->key, bytes) == 0;
 }
 
+static bool
+is_alone(const Orderer *o, uint64_t i)
+{
+	const GsKeepGroup *group = &o->keep.group;
+
+	return (i == 0 || !same_group(group, &o->keys[i - 1], &o->keys[i])) &&
+		(i + 1 == o->n || !same_group(group, &o->keys[i], &o->keys[i + 1]));
+}
+
 /* Moves the kept keys to the front of the part's place in scratch. */
 static void
 pick_keys(void *arg, uint32_t part)
@@ -621,6 +630,7 @@ pick_keys(void *arg, uint32_t part)
 
 			kept = place < group->first ||
 				!same_group(group, &o->keys[place - group->first], &o->keys[place]);
+			kept = kept && !(group->several && is_alone(o, i));
 		}
 		if (kept && o->keep.counted)
 			kept = count_equal(o, i);

@@ -123,8 +123,8 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 }
 
 /*
- * Inexact keys do not tell which rows are equal, so none are dropped then.  Equal rows are counted only if
- * all rows are sorted at once.
+ * Inexact keys do not tell which rows are equal, so none are dropped then.  Equal rows are counted, and
+ * groups of one row dropped, only if all rows are sorted at once.
  */
 void
 gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
@@ -139,6 +139,8 @@ gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 	keep = session->spec.keep;
 	if (session->inexact > 0)
 		memset(&keep, 0, sizeof(keep));
+	/* other rows of a group may be in other runs or ranges */
+	keep.group.several &= gs_served[number].phase == SERVED_WHOLE;
 	keep.unique |= counted;
 	keep.counted = counted;
 	session->outcome.counted = counted;

@@ -250,6 +250,7 @@ rows_to_keep(GsSort *sort)
 			keep.unique = false;
 			keep.group.first = sort->keep.group_first;
 			keep.group.ties = sort->keep.group_ties;
+			keep.group.several = sort->keep.group_several;
 		}
 		else
 			keep.limit = 0;

@@ -54,6 +54,7 @@ typedef struct GsSortKeep
 	int			group_cols;		/* rows that are equal in this many first columns are a group */
 	uint32		group_first;	/* only this many first rows of each group; 0: all */
 	bool		group_ties;		/* and rows equal to the last of these in all columns */
+	bool		group_several;	/* with group_first, which may be PG_UINT32_MAX: none of a group of one row */
 	uint64		limit;			/* only this many rows of those: the first ones or, if counted, those
 								 * with the greatest numbers; 0: all */
 } GsSortKeep;

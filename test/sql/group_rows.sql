@@ -68,8 +68,40 @@ SELECT keeps_all('SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY n O
 -- the sort for two windows is by more than the one's peers
 SELECT compare('SELECT id, r, n FROM (SELECT id, rank() OVER (PARTITION BY k ORDER BY i8) AS r, row_number() OVER (PARTITION BY k ORDER BY i8, id) AS n FROM dropped_t) AS s WHERE r <= 2 ORDER BY id');
 
+-- No row that is alone in its partition: every third row has an equal one, with other zeros, scales and intervals
+ALTER TABLE dropped_t ADD few int;
+UPDATE dropped_t SET few = id;
+INSERT INTO dropped_t SELECT (jsonb_populate_record(t, jsonb_build_object('id', -id, 'n', n * 1.000, 'f8', f8, 'span', justify_days(span)))).*
+	FROM dropped_t AS t WHERE id % 3 = 0;
+INSERT INTO group_columns VALUES ('span'), ('ttz'), ('few');
+VACUUM ANALYZE dropped_t;
+SELECT name, ranked('row_number()', format('PARTITION BY %s, few ORDER BY id', name), 'r > 1') FROM group_columns;
+SELECT name, ranked('count(*)', format('PARTITION BY few, %s', name), 'r > 1') FROM group_columns;
+SELECT name, ranked('count(*)', format('PARTITION BY %s', name), 'r >= 2') FROM group_columns;
+SELECT name, ranked('rank()', format('PARTITION BY %s ORDER BY k', name), 'r > 1') FROM group_columns;
+SELECT ranked('row_number()', 'PARTITION BY few ORDER BY i8, id', '1 < r');
+SELECT ranked('row_number()', 'PARTITION BY few ORDER BY i8, id', 'r = 2::int2');
+SELECT ranked('row_number()', 'PARTITION BY few ORDER BY i8, id', 'r BETWEEN 2 AND 3');
+SELECT ranked('row_number()', 'PARTITION BY few ORDER BY i8, id', '2::int8 <= r AND id % 2 = 0');
+SELECT ranked('dense_rank()', 'PARTITION BY few ORDER BY id', 'r > 1');
+SELECT ranked('count(*)', 'PARTITION BY few ORDER BY id', 'r > 1');
+SELECT ranked('count(*)', 'PARTITION BY few ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING', 'r > 1');
+SELECT ranked('count(*)', 'PARTITION BY few', 'r > 100');
+SELECT compare('SELECT id, r, l, s FROM (SELECT id, row_number() OVER w AS r, lag(id) OVER w AS l, sum(i8) OVER w AS s FROM dropped_t
+	WINDOW w AS (PARTITION BY few ORDER BY id)) AS s WHERE r > 1 ORDER BY id');
+SELECT compare('SELECT t.id FROM dropped_t AS t JOIN (SELECT id, row_number() OVER (PARTITION BY few, c ORDER BY id) AS r FROM dropped_t) AS s ON s.id = t.id WHERE s.r > 1 ORDER BY 1');
+SELECT keeps_all('SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r > 0 ORDER BY id');
+SELECT keeps_all('SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r >= 1 OR id = 3 ORDER BY id');
+SELECT keeps_all('SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r > 1 OR id % 7 = 0 ORDER BY id');
+SELECT compare('SELECT id, n FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r, count(*) OVER (PARTITION BY few, c) AS n FROM dropped_t) AS s WHERE n > 1 ORDER BY id');
+SELECT keeps_all('SELECT id, l FROM (SELECT id, count(*) OVER (PARTITION BY few) AS n, lag(id) OVER (ORDER BY few, id) AS l FROM dropped_t) AS s WHERE n > 1 ORDER BY id');
+SELECT keeps_all('SELECT id FROM (SELECT id, random() > 2 AS never, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r > 1 ORDER BY id');
+SELECT keeps_all('SELECT id FROM (SELECT id, sum(1) OVER (PARTITION BY few) AS r FROM dropped_t) AS s WHERE r > 1 ORDER BY id');
+
 SET gpusort.force = on;
 SET max_parallel_workers_per_gather = 0;
+SELECT plan_nodes('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY c) AS r FROM dropped_t) AS s WHERE r > 1', 'Groups of|First ');
+SELECT plan_nodes('SELECT * FROM (SELECT id, count(*) OVER (PARTITION BY few) AS r FROM dropped_t) AS s WHERE r > 1', 'Groups of|First ');
 SELECT plan_nodes('SELECT DISTINCT ON (c) c, id FROM dropped_t ORDER BY c, k, id', 'Distinct:|First ');
 SELECT plan_nodes('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY c) AS r FROM dropped_t) AS s WHERE r <= 3', 'Distinct:|First ');
 SELECT plan_nodes('SELECT * FROM (SELECT id, rank() OVER (PARTITION BY k ORDER BY c) AS r FROM dropped_t) AS s WHERE r < 3', 'Distinct:|First ');

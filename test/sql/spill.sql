@@ -93,6 +93,9 @@ SELECT k, spill_order(k) FROM unnest(ARRAY['i8 DESC', 'f8 DESC NULLS LAST', 'c D
 SELECT spill_compare('SELECT id, i8, c FROM spill_t WHERE id < 3000 ORDER BY i8, id');
 SELECT spill_compare('SELECT * FROM spill_t ORDER BY c, id LIMIT 30000');
 SELECT spill_compare('SELECT * FROM spill_t ORDER BY c, id OFFSET 35000 LIMIT 10');
+-- rows that are alone in a run, and not in their partition
+SELECT k, spill_compare(format('SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY %s ORDER BY id) AS r FROM spill_t) AS s WHERE r > 1', k))
+	FROM unnest(ARRAY['u', 'c', 'c, few', 'sorted, few']) AS k;
 
 -- values at places: through all ranges
 SELECT spill_compare(format('SELECT 1 AS id, percentile_disc(ARRAY[0.5, 0, 0.9, 1]) WITHIN GROUP (ORDER BY %s) FROM spill_t, generate_series(1, 2)', k))

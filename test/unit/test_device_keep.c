@@ -102,6 +102,7 @@ check_groups_kept(TestDevice *td, const TestInput *in, TestRandom *rng)
 
 		keep.group.first = firsts[i / 2];
 		keep.group.ties = i % 2 == 0;
+		keep.group.several = test_below(rng, 2) == 0;
 		if (test_below(rng, 3) == 0)
 			keep.limit = 1 + test_below(rng, in->n + 1);
 		check_kept(td, in, keep, test_below(rng, 2) == 0 ? GS_FORMAT_ROWS : GS_FORMAT_CHUNKS, rng);
@@ -176,8 +177,8 @@ case_groups(TestDevice *td, uint64_t seed)
 	for (int i = 0; i < 10; i++)
 	{
 		uint32_t n_kinds = kinds[i / 2];
-		GsKeep keep = {.group = {.ties = i % 2 == 0, .n_columns = 1 + i % 3 % 2}};
-		const uint32_t firsts[] = {1, 3, 70000};
+		GsKeep keep = {.group = {.ties = i % 2 == 0, .several = i % 5 < 2, .n_columns = 1 + i % 3 % 2}};
+		const uint32_t firsts[] = {1, 3, UINT32_MAX};
 		TestInput in;
 
 		keep.group.columns[0] = (GsGroupColumn){.null_byte = 1, .n_ends = 1};

@@ -347,6 +347,9 @@ keep_records(TestSort *ts)
 			kept = !tie;
 		else if (!tie || !group->ties)
 			kept = group->first == 0 || n_before < group->first;
+		if (group->several && n_before == 0 &&
+			(i + 1 == in->n || !same_group(ts, in->order[i], in->order[i + 1])))
+			continue;
 		if (kept)
 			ts->order[ts->n++] = in->order[i];
 	}

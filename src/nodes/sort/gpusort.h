@@ -80,8 +80,9 @@ typedef enum GsPlanSetting
 	GS_PLAN_COUNTED,			/* GsSortKeep.counted */
 	GS_PLAN_BOUND,				/* GsSortKeep.limit; 0: not known, or beyond INT_MAX */
 	GS_PLAN_GROUP_COLS,			/* GsSortKeep.group_cols, */
-	GS_PLAN_GROUP_FIRST,		/* group_first, */
-	GS_PLAN_GROUP_TIES,			/* group_ties */
+	GS_PLAN_GROUP_FIRST,		/* group_first; -1: PG_UINT32_MAX, */
+	GS_PLAN_GROUP_TIES,			/* group_ties, */
+	GS_PLAN_GROUP_SEVERAL,		/* group_several */
 	GS_PLAN_FEW_GROUPS,			/* rows expected, if it declines few groups (gpuchoice.h); else 0 */
 	GS_PLAN_SETTING_Count
 } GsPlanSetting;

@@ -113,8 +113,10 @@ gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *k
 		ExplainPropertyBool("Counted", true, es);
 	if (keep->group_first > 0 && keep->group_ties)
 		ExplainPropertyInteger("First Ranks per Group", NULL, keep->group_first, es);
-	else if (keep->group_first > 0)
+	else if (keep->group_first > 0 && keep->group_first < PG_UINT32_MAX)
 		ExplainPropertyInteger("First Rows per Group", NULL, keep->group_first, es);
+	if (keep->group_several)
+		ExplainPropertyBool("Groups of Several Rows", true, es);
 	if (keep->limit > 0)
 		ExplainPropertyInteger(limit_name, NULL, keep->limit, es);
 	else if (!es->analyze && ((CustomScan *) node->ss.ps.plan)->custom_exprs != NIL)

@@ -16,6 +16,9 @@
  * partition if its run condition is row_number() <= n.  With rank() <= n it also needs the peers of the
  * last one.  Without a partition all rows are one group.  Its other functions must not need later rows.
  *
+ * If its run condition, or the filter of a SubqueryScan above it, is row_number() > 1 or count(*) > 1, it
+ * needs no row that is alone in its partition.  All functions of a WindowAgg have the same partitions.
+ *
  * The node above still compares rows, because GpuSort drops only rows whose keys tell that they are equal.
  * GpuSort must not drop a needed row.  That holds if it compares each column with the operator and collation
  * of its parent.
@@ -136,37 +139,55 @@ integer_value(const Node *node, int64 *value)
 	return true;
 }
 
-/* Is a run condition that a function's value is no more than a number, and which? */
-static bool
-read_run_condition(const WindowAgg *window, const Node *node, Oid *function, int64 *most)
+/*
+ * The function of a WindowAgg that a condition compares with a number, and how: strategy is that of
+ * "function op value", or 0.  NULL: the condition is another one.  It refers to the WindowAgg's target list.
+ */
+static const WindowFunc *
+read_condition(const WindowAgg *window, const Node *node, int *strategy, int64 *value)
 {
 	const OpExpr *op = (const OpExpr *) node;
 	const TargetEntry *tle;
 	const Node *left;
-	const Node *right;
 	bool		commuted;
-	int			strategy;
 
 	if (!IsA(node, OpExpr) || list_length(op->args) != 2)
-		return false;
+		return NULL;
 	commuted = IsA(linitial(op->args), Const);
 	left = commuted ? lsecond(op->args) : linitial(op->args);
-	right = commuted ? linitial(op->args) : lsecond(op->args);
-	/* it refers to the target list */
 	if (IsA(left, Var))
 	{
 		tle = get_tle_by_resno(window->plan.targetlist, ((const Var *) left)->varattno);
-		left = (const Node *) tle->expr;
+		left = tle ? (const Node *) tle->expr : NULL;
 	}
-	if (!IsA(left, WindowFunc) || !integer_value(right, most))
-		return false;
-	*function = ((const WindowFunc *) left)->winfnoid;
-	strategy = get_op_opfamily_strategy(op->opno, INTEGER_BTREE_FAM_OID);
-	if (strategy == (commuted ? BTGreaterStrategyNumber : BTLessStrategyNumber))
-		*most -= *most > PG_INT64_MIN;
-	else if (strategy != (commuted ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber))
-		return false;
-	return true;
+	if (left == NULL || !IsA(left, WindowFunc) ||
+		!integer_value(commuted ? linitial(op->args) : lsecond(op->args), value))
+		return NULL;
+	*strategy = get_op_opfamily_strategy(commuted ? get_commutator(op->opno) : op->opno,
+										 INTEGER_BTREE_FAM_OID);
+	return (const WindowFunc *) left;
+}
+
+/* Does one of the conditions hold only for rows of partitions with several rows? */
+static bool
+need_several(const WindowAgg *window, List *conditions)
+{
+	ListCell   *lc;
+
+	foreach(lc, conditions)
+	{
+		int			strategy;
+		int64		value;
+		const WindowFunc *call = read_condition(window, lfirst(lc), &strategy, &value);
+
+		/* their value for the only row is no more than 1 */
+		if (call && (call->winfnoid == F_ROW_NUMBER || call->winfnoid == F_RANK_ ||
+					 call->winfnoid == F_DENSE_RANK_ || call->winfnoid == F_COUNT_) &&
+			(strategy == BTGreaterStrategyNumber ? value >= 1 :
+			 (strategy == BTGreaterEqualStrategyNumber || strategy == BTEqualStrategyNumber) && value >= 2))
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -198,35 +219,49 @@ keep_group(CustomScan *sort, int cols, int first, bool ties)
 	*gs_plan_setting(sort, GS_PLAN_GROUP_TIES) = ties;
 }
 
+/* parent: the node above the WindowAgg, or NULL. */
 static void
-keep_for_window(KeepContext *context, const WindowAgg *window)
+keep_for_window(KeepContext *context, const WindowAgg *window, const Plan *parent)
 {
 	CustomScan *sort = unconstify(CustomScan *, context->sort);
 	int64		rows = PG_INT64_MAX;	/* that pass */
 	int64		ranks = PG_INT64_MAX;
+	bool		first;
+	bool		several;
 	int			n;
 	ListCell   *lc;
 
 	foreach(lc, window->runCondition)
 	{
-		Oid			function;
+		int			strategy;
 		int64		most;
+		const WindowFunc *call = read_condition(window, lfirst(lc), &strategy, &most);
 
-		if (!read_run_condition(window, lfirst(lc), &function, &most))
+		if (call == NULL || (strategy != BTLessStrategyNumber && strategy != BTLessEqualStrategyNumber))
 			continue;
-		if (function == F_ROW_NUMBER)
-			rows = Min(rows, Max(most, 1));
-		else if (function == F_RANK_)
-			ranks = Min(ranks, Max(most, 1));
+		most = Max(most, 1) - (strategy == BTLessStrategyNumber && most > 1);
+		if (call->winfnoid == F_ROW_NUMBER)
+			rows = Min(rows, most);
+		else if (call->winfnoid == F_RANK_)
+			ranks = Min(ranks, most);
 	}
-	if (rows > INT_MAX && ranks > INT_MAX)
-		return;
-	if (!window->topWindow || !looks_back_only(window) ||
+	first = (rows <= INT_MAX || ranks <= INT_MAX) && window->topWindow && looks_back_only(window);
+	several = ((window->topWindow && need_several(window, window->runCondition)) ||
+			   (parent && IsA(parent, SubqueryScan) && need_several(window, parent->qual))) &&
+		!contain_volatile_functions((Node *) window->plan.targetlist);
+	if (!(first || several) ||
 		!compares_keys(context, (GsColumns){window->partNumCols, window->partColIdx,
 											window->partOperators, window->partCollations}) ||
 		!compares_first_keys(context))
 		return;
 	n = bms_num_members(context->compared);
+	if (several && n > 0)
+	{
+		keep_group(sort, n, -1, false);
+		*gs_plan_setting(sort, GS_PLAN_GROUP_SEVERAL) = true;
+	}
+	if (!first)
+		return;
 	if (rows <= ranks)
 	{
 		if (n > 0)
@@ -251,7 +286,7 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 	context.sort = sort;
 	if (IsA(parent, WindowAgg))
 	{
-		keep_for_window(&context, (const WindowAgg *) parent);
+		keep_for_window(&context, (const WindowAgg *) parent, step->parent);
 		return parent;
 	}
 	if (!compares_keys(&context, gs_columns_of_groups(parent)) ||

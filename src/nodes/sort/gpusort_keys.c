@@ -64,6 +64,7 @@ gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
 	keep->group_cols = *gs_plan_setting(plan, GS_PLAN_GROUP_COLS);
 	keep->group_first = *gs_plan_setting(plan, GS_PLAN_GROUP_FIRST);
 	keep->group_ties = *gs_plan_setting(plan, GS_PLAN_GROUP_TIES) != 0;
+	keep->group_several = *gs_plan_setting(plan, GS_PLAN_GROUP_SEVERAL) != 0;
 }
 
 /* Is it a text operator?  Texts that are equal under one deterministic collation are so under all. */
