@@ -138,7 +138,7 @@ __device__ bool same_group(const GsKeepGroup &group, const KeyRef &a, const KeyR
 // first_rank NULL: ties do not matter.
 __global__ void __launch_bounds__(threads)
     mark_rows_of_groups(__grid_constant__ const GsKeepGroup group, const KeyRef *keys, const u32 *row,
-                         const u32 *first_rank, u32 n_rows, u8 *kept)
+                        const u32 *first_rank, u32 n_rows, u8 *kept)
 {
   u64 rank = u64{blockIdx.x} * threads + threadIdx.x;
 
