@@ -57,7 +57,10 @@
 /* A reader becomes idle this long after its last request for a page. */
 #define GS_IDLE_READER_MS	1000
 
-/* The lock is taken once for so many requests or outcomes at most: one by one, they waited for it. */
+/*
+ * At most this number of requests, or of outcomes, share one taking of the lock.  One by one, they would wait
+ * for it each time.
+ */
 #define GS_BATCH			64
 
 typedef struct ServedDevice
@@ -524,6 +527,7 @@ extern void gs_ranges_serve(int number, uint32 wanted);
 extern void gs_ranges_read_ahead(int number);
 
 /* service_sort.c */
+
 /* Take a session one step further. */
 extern void gs_sort_advance(int number);
 extern bool gs_sort_note_ended(void);
