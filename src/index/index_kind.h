@@ -10,6 +10,7 @@
 #define GS_INDEX_KIND_H
 
 #include "access/amapi.h"
+#include "access/itup.h"
 #include "feed/feeder.h"
 #include "index/page_output.h"
 #include "key/key.h"
