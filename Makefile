@@ -30,7 +30,7 @@
 #   PAPERS=yes          compile the published algorithms of cuda/papers and the setting gpusort.engine,
 #                       to compare with
 #   WERROR=1            more warnings, and all of them errors
-#   FAULTS=1            compile in the fault points that the tests use
+#   FAULTS=1            compile in the fault points that the tests use, and check assertions
 #
 # Works from another directory too: make -f /path/to/gpusort/Makefile
 
@@ -115,7 +115,7 @@ PG_CFLAGS = -MMD -MP
 SHLIB_LINK = -Wl,--version-script=$(ROOT)/gpusort.map -lpthread -lm
 
 ifeq ($(FAULTS),1)
-PG_CPPFLAGS += -DGPUSORT_FAULTS
+PG_CPPFLAGS += -DGPUSORT_FAULTS -DUSE_ASSERT_CHECKING
 endif
 ifeq ($(PAPERS),yes)
 PG_CPPFLAGS += -DGS_WITH_PAPERS
