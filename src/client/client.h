@@ -74,10 +74,10 @@ extern void gs_client_give_chunk(GsClient *client, int chunk);
 extern GsClientStatus gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written);
 
 /*
- * Leader: sort the appended rows; no feeder may append any more.  count: one row for each key will do, with
- * the number of rows that have it.  GsSessionOutcome.counted tells whether the rows come so.
+ * Leader: sort the appended rows; no feeder may append any more.  none_aside: these are all rows of the sort.
+ * GsSessionOutcome.counted tells whether equal rows were counted.
  */
-extern GsClientStatus gs_client_perform(GsClient *client, bool count);
+extern GsClientStatus gs_client_perform(GsClient *client, bool none_aside);
 
 /*
  * Leader, after perform: change to the pages of another range.  Pages that were requested before

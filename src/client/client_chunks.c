@@ -185,7 +185,7 @@ gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written)
 
 /* Have a range sorted, and wait until it is. */
 static GsClientStatus
-sort_range(GsClient *client, uint32 range, bool count)
+sort_range(GsClient *client, uint32 range, bool none_aside)
 {
 	GsSession  *session = client->session;
 	GsClientStatus status = GS_CLIENT_OK;
@@ -200,7 +200,7 @@ sort_range(GsClient *client, uint32 range, bool count)
 	else
 	{
 		session->range_wanted = range;
-		session->counts_wanted = count;
+		session->none_aside = none_aside;
 		session->state = GS_SESSION_SORTING;
 		gs_session_request(client->number);
 	}
@@ -235,12 +235,12 @@ sort_range(GsClient *client, uint32 range, bool count)
 }
 
 GsClientStatus
-gs_client_perform(GsClient *client, bool count)
+gs_client_perform(GsClient *client, bool none_aside)
 {
 	/* a sort that overflowed is asked again, for its images */
 	Assert(client->session->state == GS_SESSION_FEEDING ||
 		   client->session->state == GS_SESSION_OVERFLOW);
-	return sort_range(client, 0, count);
+	return sort_range(client, 0, none_aside);
 }
 
 GsClientStatus

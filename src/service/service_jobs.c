@@ -124,26 +124,25 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 
 /*
  * Inexact keys do not tell which rows are equal, so none are dropped then.  Equal rows are counted, and
- * groups of one row dropped, only if all rows are sorted at once.
+ * groups of one row dropped, only if all rows are sorted at once: other rows of a group may be in other runs
+ * or ranges, or put aside.
  */
 void
 gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 {
 	GsSession  *session = &gs_sessions[number];
-	bool		counted;
+	bool		whole;
 	GsKeep		keep;
 
 	gs_lock();
-	counted = session->counts_wanted && session->inexact == 0 &&
-		gs_served[number].phase == SERVED_WHOLE;
+	whole = session->none_aside && gs_served[number].phase == SERVED_WHOLE;
 	keep = session->spec.keep;
 	if (session->inexact > 0)
 		memset(&keep, 0, sizeof(keep));
-	/* other rows of a group may be in other runs or ranges */
-	keep.group.several &= gs_served[number].phase == SERVED_WHOLE;
-	keep.unique |= counted;
-	keep.counted = counted;
-	session->outcome.counted = counted;
+	keep.group.several &= whole;
+	keep.counted &= whole;
+	keep.unique |= keep.counted;
+	session->outcome.counted = keep.counted;
 	gs_unlock();
 	gs_job_begin(job);
 	gs_ops->perform(sort, format, &keep, job);

@@ -197,7 +197,7 @@ typedef struct GsSession
 	uint64		temp_written;	/* bytes, so far [S] */
 	uint64		temp_read;		/* bytes, so far [S] */
 	uint32		range_wanted;	/* SORTING: the range that the leader waits for */
-	bool		counts_wanted;	/* SORTING: one row of equal ones will do, with their number */
+	bool		none_aside;		/* SORTING: the leader has put no row of the sort aside */
 	uint32		range;			/* SORTED: the range whose pages can be fetched [S] */
 	bool		range_ties;		/* its first row has the key of the last row of
 								 * the range before it [S] */

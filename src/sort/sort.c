@@ -238,8 +238,8 @@ close_session(GsSort *sort)
 static GsKeep
 rows_to_keep(GsSort *sort)
 {
-	GsKeep		keep = {.unique = sort->keep.unique, .min_count = sort->keep.min_count,
-	.max_count = sort->keep.max_count};
+	GsKeep		keep = {.unique = sort->keep.unique, .counted = sort->keep.counted,
+		.min_count = sort->keep.min_count, .max_count = sort->keep.max_count};
 
 	*(sort->keep.counted ? &keep.top : &keep.limit) = sort->keep.limit;
 	if (sort->keep.group_first > 0)
@@ -485,8 +485,7 @@ perform_device(GsSort *sort)
 		change_full_device_to_cpu(sort);
 		return GS_SORT_OK;
 	}
-	/* rows put aside may be equal to others */
-	status = gs_client_perform(sort->client, sort->keep.counted && sort->aside == NULL);
+	status = gs_client_perform(sort->client, sort->aside == NULL);
 	if (status == GS_CLIENT_LOST)
 		return GS_SORT_LOST;
 	if (status == GS_CLIENT_DECLINED)

@@ -60,6 +60,13 @@ SELECT explain_long('SELECT v FROM long_t ORDER BY v');
 SELECT explain_long('SELECT v FROM longer_t ORDER BY v');
 SELECT explain_long('SELECT repeat(v, 300) COLLATE "en_US.utf8" AS v FROM long_t WHERE id < 100 ORDER BY v');
 SELECT device_sorts, fallbacks FROM gpusort_stats;
+-- rows that are alone in their partition on the device, as the others are put aside
+CREATE VIEW later_t AS
+	SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY id % 80000 ORDER BY v, id) AS r FROM longer_t WHERE id <= 10000 OR id > 80000) AS s
+	WHERE r > 1;
+SELECT explain_long('TABLE later_t');
+SELECT count(*) FROM later_t;
+DROP VIEW later_t;
 -- most rows are put aside, and stand singly among the others
 SELECT same_order('(SELECT id, CASE WHEN id % 3 > 0 THEN repeat(v, 300) ELSE v END COLLATE "en_US.utf8" AS v FROM long_t WHERE id < 3000) s', 'v, id', 'id');
 
