@@ -96,6 +96,7 @@ SELECT keeps_all('SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY few
 SELECT compare('SELECT id, n FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r, count(*) OVER (PARTITION BY few, c) AS n FROM dropped_t) AS s WHERE n > 1 ORDER BY id');
 SELECT keeps_all('SELECT id, l FROM (SELECT id, count(*) OVER (PARTITION BY few) AS n, lag(id) OVER (ORDER BY few, id) AS l FROM dropped_t) AS s WHERE n > 1 ORDER BY id');
 SELECT keeps_all('SELECT id FROM (SELECT id, random() > 2 AS never, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r > 1 ORDER BY id');
+SELECT keeps_all('SELECT id FROM (SELECT id, (SELECT random() > 2 WHERE few > 0) AS never, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r > 1 ORDER BY id');
 SELECT keeps_all('SELECT id FROM (SELECT id, sum(1) OVER (PARTITION BY few) AS r FROM dropped_t) AS s WHERE r > 1 ORDER BY id');
 
 SET gpusort.force = on;

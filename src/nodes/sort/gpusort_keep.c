@@ -36,6 +36,7 @@
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
@@ -248,7 +249,8 @@ keep_for_window(KeepContext *context, const WindowAgg *window, const Plan *paren
 	first = (rows <= INT_MAX || ranks <= INT_MAX) && window->topWindow && looks_back_only(window);
 	several = ((window->topWindow && need_several(window, window->runCondition)) ||
 			   (parent && IsA(parent, SubqueryScan) && need_several(window, parent->qual))) &&
-		!contain_volatile_functions((Node *) window->plan.targetlist);
+		!contain_volatile_functions((Node *) window->plan.targetlist) &&
+		!contain_subplans((Node *) window->plan.targetlist);
 	if (!(first || several) ||
 		!compares_keys(context, (GsColumns){window->partNumCols, window->partColIdx,
 											window->partOperators, window->partCollations}) ||
