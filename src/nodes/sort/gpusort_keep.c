@@ -17,7 +17,8 @@
  * last one.  Without a partition all rows are one group.  Its other functions must not need later rows.
  *
  * If its run condition, or the filter of a SubqueryScan above it, is row_number() > 1 or count(*) > 1, it
- * needs no row that is alone in its partition.  All functions of a WindowAgg have the same partitions.
+ * needs no row that is alone in its partition.  All functions of a WindowAgg have the same partitions.  Rows
+ * stay if its target list calls volatile functions, which a subquery may hide.
  *
  * The node above still compares rows, because GpuSort drops only rows whose keys tell that they are equal.
  * GpuSort must not drop a needed row.  That holds if it compares each column with the operator and collation
