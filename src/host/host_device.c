@@ -124,11 +124,20 @@ host_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 	return GS_OK;
 }
 
+/* Returns free memory to the system; musl's malloc() does that by itself. */
+static void
+return_memory(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
 /* A thread's task. */
 static void
 trim(GsTask *task)
 {
-	malloc_trim(0);
+	return_memory();
 	free(task);
 }
 
@@ -182,7 +191,7 @@ free_sort(GsTask *task)
 	free(sort->images);
 	gs_host_order_free(&sort->order);
 	if (sort->trims)
-		malloc_trim(0);
+		return_memory();
 	free(sort);
 }
 

@@ -296,13 +296,15 @@ idle(long ms)
 
 /*
  * Large pieces of memory go back to the system when they are freed.  By itself malloc() raises this size to
- * 32 MB and keeps smaller ones: after many sorts it kept more than the sorts held.
+ * 32 MB and keeps smaller ones: after many sorts it kept more than the sorts held.  musl returns them anyway.
  */
 static void
 return_large_memory(void)
 {
+#ifdef M_MMAP_THRESHOLD
 	(void) mallopt(M_MMAP_THRESHOLD, 2 * GS_CHUNK_BYTES);
 	(void) mallopt(M_TRIM_THRESHOLD, 8 * GS_CHUNK_BYTES);
+#endif
 }
 
 void

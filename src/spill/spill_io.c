@@ -214,13 +214,12 @@ run_task(GsTask *host_task)
 	if (task->status == GS_INTERNAL)
 	{
 		char		path[GS_SPILL_PATH_BYTES];
-		char		reason[64];
 
 		note_failure(task->spill, task->action, task->file, task->error_number);
 		file_path(task->spill, task->file, path);
+		/* for a known number strerror() of glibc and musl returns a constant */
 		snprintf(task->job->error.message, GS_MESSAGE_BYTES, "could not %s \"%.80s\": %s",
-				 gs_spill_action_names[task->action], path,
-				 strerror_r(task->error_number, reason, sizeof(reason)));
+				 gs_spill_action_names[task->action], path, strerror(task->error_number));
 	}
 	end_task(task);
 }

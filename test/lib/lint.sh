@@ -143,6 +143,14 @@ check_headers_alone()
 			-include postgres.h -x c {} 2>&1 | grep -v 'pragma once in main file'
 }
 
+# All compiles with another C library, too: Alpine Linux has musl
+check_musl()
+{
+	find src -name '*.c' | xargs -P "$(nproc)" -I{} musl-gcc -fsyntax-only -Wall -Werror -D_GNU_SOURCE -Isrc \
+		-I"$("${PG_CONFIG:-pg_config}" --includedir-server)" -idirafter "/usr/include/$(gcc -print-multiarch)" \
+		-idirafter /usr/include {} 2>&1
+}
+
 # Without the server's headers, whose macros it does not know: that takes 20 s of one core, and less if little has changed
 check_cppcheck()
 {
@@ -518,6 +526,11 @@ if command -v cppcheck >/dev/null; then
 	check "cppcheck finds nothing" check_cppcheck
 else
 	echo "# cppcheck is not installed: static analysis not done"
+fi
+if command -v musl-gcc >/dev/null; then
+	check "all compiles with musl" check_musl
+else
+	echo "# musl-gcc is not installed: not compiled with musl"
 fi
 if command -v pgspot >/dev/null; then
 	check "pgspot finds nothing" check_pgspot
