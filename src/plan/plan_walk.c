@@ -191,6 +191,26 @@ row_typmod(const RowExpr *row)
 	return BlessTupleDesc(tupdesc)->tdtypmod;
 }
 
+/* The typmod of a column that comes from several nodes: -1 if they make different rows. */
+static int32
+common_row_typmod(const List *plans, AttrNumber column)
+{
+	int32		result = -1;
+	ListCell   *lc;
+
+	foreach(lc, plans)
+	{
+		const Plan *plan = lfirst(lc);
+		int32		typmod =
+			gs_plan_row_typmod(plan, (Node *) get_tle_by_resno(plan->targetlist, column)->expr);
+
+		if (typmod < 0 || (result >= 0 && typmod != result))
+			return -1;
+		result = typmod;
+	}
+	return result;
+}
+
 int32
 gs_plan_row_typmod(const Plan *plan, const Node *expr)
 {
@@ -202,6 +222,10 @@ gs_plan_row_typmod(const Plan *plan, const Node *expr)
 		List	   *columns = NIL;
 		TargetEntry *tle;
 
+		if (IsA(plan, Append))
+			return common_row_typmod(((const Append *) plan)->appendplans, var->varattno);
+		if (IsA(plan, MergeAppend))
+			return common_row_typmod(((const MergeAppend *) plan)->mergeplans, var->varattno);
 		if (var->varno == INDEX_VAR && IsA(plan, CustomScan))
 			columns = ((const CustomScan *) plan)->custom_scan_tlist;
 		else

@@ -69,11 +69,18 @@ SELECT same_order('(SELECT i, ROW(round((i % 50)::numeric, i % 3)) AS r FROM gen
 	FROM (VALUES ('r, r USING *<, i'), ('r DESC, r USING *>, i')) AS v(o);
 
 -- rows of type record, of which the plan tells what they hold, and others
+CREATE TABLE records_parts (id int, g int, p records_pair, en text COLLATE "en_US.utf8") PARTITION BY HASH (id);
+CREATE TABLE records_part0 PARTITION OF records_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE records_part1 (en text COLLATE "en_US.utf8", g int, p records_pair, id int);
+ALTER TABLE records_parts ATTACH PARTITION records_part1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO records_parts SELECT id, g, p, en FROM records;
+ANALYZE records_parts;
 SELECT same_order(format('(%s) s', q), o, i) FROM (VALUES
 	('SELECT (g, p) AS r, id FROM records', 'r, id', 'id'), ('SELECT (en, doc, id) AS r, id FROM records', 'r DESC NULLS LAST', 'id'),
 	('SELECT (NULLIF(id % 3, 0), (en, NULLIF(g % 5, 1)), l) AS r, id FROM records OFFSET 0', 'r DESC, id', 'id'),
 	('SELECT CASE WHEN id % 4 > 0 THEN (g, p) END AS r, id FROM records', 'r, id', 'id'),
 	('SELECT (g % 9, doc) AS r, id FROM records UNION ALL SELECT (g % 9, doc), -id FROM records', 'r, id', 'id'),
+	('SELECT (p, en) AS r, id FROM records_parts', 'r, id', 'id'), ('SELECT DISTINCT (g, en) AS r FROM records_parts', 'r', 'r'),
 	('SELECT DISTINCT (g % 9, p) AS r FROM records', 'r', 'r'), ('SELECT DISTINCT (g % 9, doc) AS r FROM records', 'r', 'r'),
 	('SELECT (g % 9, en) AS r, count(*), min(id) FROM records GROUP BY 1', 'r', 'r::text || min'),
 	('SELECT count(DISTINCT (g % 9, en)) AS a, count(*) AS b FROM records', 'a', 'a::text || b'),
@@ -235,6 +242,6 @@ SET enable_hashjoin = off;
 EXPLAIN (COSTS OFF) SELECT * FROM records_many ORDER BY few, doc;
 RESET gpusort.log_refusals;
 SET client_min_messages = warning;
-DROP TABLE records, records_changed, records_many, records_odd, keys_direction;
+DROP TABLE records, records_parts, records_changed, records_many, records_odd, keys_direction;
 DROP TYPE records_mixed, records_dropped, records_more, records_pair, records_wide, records_doc, records_only_doc, records_empty, records_labels, records_enum, records_changing CASCADE;
 DROP FUNCTION record_orders, four_orders, same_order, keys_taken, keys_rank;
