@@ -17,12 +17,12 @@
  *
  * Passes, in their order:
  *
- *		DOWN	a node before those below it: steps note what the nodes below may know of those above, or
- *				put another node in its place; then that node's children are walked, and UP sees it
- *		UP		a node after those below it.  DOWN and UP are one walk
+ *		UP		a node after those below it
  *		TOP		the topmost node of a SELECT's plan, when that walk has ended
- *		ARRAYS	the topmost node, of a statement that may call gpu_sort_array(); a walk of its own
  *		LAST	again a node after those below it
+ *
+ * Calls of gpu_sort_array() have a walk of their own, between TOP and LAST (gpuarrays_plan.c).  TOP looks
+ * for GpuSort at the top, and that walk reads ahead below Unique and Group, which LAST replaces.
  *
  * Steps rely on these rules, and must keep them:
  *
@@ -69,32 +69,26 @@ static PlannerInfo *top_root = NULL;
 
 typedef enum Pass
 {
-	DOWN,
 	UP,
 	TOP,
-	ARRAYS,
 	LAST
 } Pass;
 
-/*
- * Below a Gather a process has only its part of the rows, and would not get the same part by scanning again.
- * Below the FOR UPDATE of a subquery, rows were locked meanwhile.
- */
-static Plan *
-forbid_rerun(GsStepContext *context, Plan *plan)
-{
-	context->flags = 0;
-	return plan;
-}
-
-static Plan *
-pass_on(GsStepContext *context, Plan *plan)
+/* Note what the nodes below a node may know of it. */
+static void
+note_above(GsStepContext *context, const Plan *plan)
 {
 	const Plan *above = context->parent;
 
+	/*
+	 * Below a Gather a process has only its part of the rows, and would not get the same part by scanning
+	 * again.  Below the FOR UPDATE of a subquery, rows were locked meanwhile.
+	 */
+	if (IsA(plan, Gather) || IsA(plan, GatherMerge) || IsA(plan, LockRows))
+		context->flags = 0;
 	context->bound = gs_plan_bound_below(plan, context->bound);
 	context->is_second |= above && gs_node_is(above, &gs_choice_node) && plan == innerPlan(above);
-	return plan;
+	context->parent = plan;
 }
 
 static Plan *
@@ -128,16 +122,9 @@ is_volatile(const PlannedStmt *stmt, GsVolatileScope scope)
 	return false;
 }
 
-static Plan *
-sort_arrays(GsStepContext *context, Plan *plan)
-{
-	gs_array_plan(context->stmt, context->cursor_options, is_volatile(context->stmt, GS_VOLATILE_ANYWHERE));
-	return context->stmt->planTree;
-}
-
 /*
- * All steps that change a finished plan.  tag: the kind of node that a step is for; T_Invalid: all.  above:
- * the step makes nodes above sorts, and gpusort.sorts_only switches it off.
+ * All steps that change a finished plan.  tag: the kind of node that a step is for.  above: the step
+ * makes nodes above sorts, and gpusort.sorts_only switches it off.
  */
 static const struct
 {
@@ -146,11 +133,6 @@ static const struct
 	GsPlanStep	step;
 	bool		above;
 }			steps[] = {
-	{DOWN, T_Gather, forbid_rerun},
-	{DOWN, T_GatherMerge, forbid_rerun},
-	{DOWN, T_LockRows, forbid_rerun},
-	{DOWN, T_Invalid, pass_on},
-
 	/* First: the other steps read the columns of GpuSorts, which are not final before. */
 	{UP, T_CustomScan, gs_sort_finish},
 
@@ -197,9 +179,6 @@ static const struct
 	{TOP, T_CustomScan, gs_tlist_drop_junk},
 	{TOP, T_CustomScan, gs_window_drop_junk},
 
-	/* After TOP, which looks for GpuSort at the top.  Before LAST: it reads ahead below Unique and Group. */
-	{ARRAYS, T_Invalid, sort_arrays, true},
-
 	{LAST, T_Unique, gs_group_distinct, true},
 	{LAST, T_Group, gs_group_distinct, true},
 };
@@ -208,8 +187,7 @@ static Plan *
 take_steps(GsStepContext *context, Pass pass, Plan *plan)
 {
 	for (int i = 0; i < lengthof(steps); i++)
-		if (steps[i].pass == pass && (steps[i].tag == T_Invalid || steps[i].tag == nodeTag(plan)) &&
-			!(steps[i].above && gs_guc_sorts_only))
+		if (steps[i].pass == pass && steps[i].tag == nodeTag(plan) && !(steps[i].above && gs_guc_sorts_only))
 			plan = steps[i].step(context, plan);
 	return plan;
 }
@@ -220,8 +198,7 @@ walk(Plan **plan, void *data)
 	GsStepContext *context = data;
 	const GsStepContext here = *context;
 
-	*plan = take_steps(context, DOWN, *plan);
-	context->parent = *plan;
+	note_above(context, *plan);
 	gs_plan_visit_children(*plan, walk, context);
 	context->parent = here.parent;
 	context->flags = here.flags;
@@ -259,7 +236,7 @@ groups_in_any_order(const Query *parse)
 static void
 change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
 {
-	GsStepContext context = {.stmt = stmt, .cursor_options = cursor_options, .bound = gs_no_bound};
+	GsStepContext context = {.stmt = stmt, .bound = gs_no_bound};
 	bool		has_sorts = gs_plan_has_sorts(stmt);
 
 	if (has_sorts)
@@ -275,8 +252,8 @@ change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
 		if (only_selects(stmt))
 			stmt->planTree = take_steps(&context, TOP, stmt->planTree);
 	}
-	if (gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
-		stmt->planTree = take_steps(&context, ARRAYS, stmt->planTree);
+	if (!gs_guc_sorts_only && gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
+		gs_array_plan(stmt, cursor_options, is_volatile(stmt, GS_VOLATILE_ANYWHERE));
 	if (has_sorts)
 		gs_plan_visit_all(stmt, walk_last, &context);
 }

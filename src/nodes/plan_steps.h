@@ -15,7 +15,6 @@
 typedef struct GsStepContext
 {
 	PlannedStmt *stmt;
-	int			cursor_options;
 	bool		any_order;		/* the statement groups, and has no ORDER BY */
 	int			last_node_id;	/* the highest plan_node_id in use */
 	List	   *unchecked;		/* Unique nodes that do an Agg's DISTINCT, which checks no rights */
