@@ -89,24 +89,16 @@ same_order(const Aggref *a, const Aggref *b)
  * Paths
  */
 
-/* A query's aggregates. */
-typedef struct Functions
-{
-	GsAggOffer	aggs;			/* few_come_back: they depend on the places of values alone */
-	bool		alone;			/* there are no other aggregates */
-} Functions;
-
 /* False: none of them is a percentile function, or one needs another order. */
 static bool
-find_functions(const PlannerInfo *root, Functions *functions)
+find_functions(const PlannerInfo *root, GsAggOffer *aggs)
 {
 	const Aggref *found = NULL;
 	Bitmapset  *states = NULL;
 	ListCell   *lc;
 
-	functions->aggs.few_come_back = root->parse->groupClause == NIL;
-	functions->alone = true;
-
+	aggs->few_come_back = root->parse->groupClause == NIL;
+	aggs->alone = true;
 	foreach(lc, root->agginfos)
 	{
 		const AggInfo *info = lfirst(lc);
@@ -122,10 +114,10 @@ find_functions(const PlannerInfo *root, Functions *functions)
 		else if (agg->aggorder != NIL || agg->aggdistinct != NIL || !gs_agg_ignores_order(agg))
 			return false;
 		else
-			functions->alone = false;
+			aggs->alone = false;
 	}
-	functions->aggs.agg = found;
-	functions->aggs.sorts = bms_num_members(states);
+	aggs->agg = found;
+	aggs->sorts = bms_num_members(states);
 	return found != NULL;
 }
 
@@ -133,15 +125,15 @@ find_functions(const PlannerInfo *root, Functions *functions)
 static Path *
 make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
-	const Functions *functions = (const Functions *) offer;
+	const GsAggOffer *aggs = (const GsAggOffer *) offer;
 	Path	   *path = gs_agg_path(root, offer, sorted);
 
-	if (functions->aggs.few_come_back && functions->alone)
+	if (aggs->few_come_back && aggs->alone)
 	{
 		/* few rows are read, and Agg gets one */
 		path->total_cost = sorted->startup_cost;
 	}
-	else if (!functions->aggs.few_come_back)
+	else if (!aggs->few_come_back)
 	{
 		/* GpuPercentile reads the rows to count them, and compares their groups */
 		path->total_cost += sorted->rows *
@@ -157,21 +149,20 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 						 const GroupPathExtraData *extra)
 {
 	const Path *cheapest = input_rel->cheapest_total_path;
-	Functions	functions = {{{.rel = grouped_rel, .in_order_too = true, .above = make_path,
-							   .add = gs_add_agg_path}}};
-	GsOffer    *offer = &functions.aggs.offer;
+	GsAggOffer	aggs = {{.rel = grouped_rel, .in_order_too = true, .above = make_path,
+						 .add = gs_add_agg_path}};
+	GsOffer    *offer = &aggs.offer;
 
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
 		return;
 	offer->groups = gs_expected_groups(grouped_rel);
 	offer->having = (List *) extra->havingQual;
-	if (offer->groups == 0 || !find_functions(root, &functions))
+	if (offer->groups == 0 || !find_functions(root, &aggs))
 		return;
 	/* places in files are found by reading all rows before */
-	functions.aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows,
-														   cheapest->pathtarget->width);
-	offer->pathkeys = gs_agg_pathkeys(root, functions.aggs.agg->aggorder, functions.aggs.agg->args);
+	aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows, cheapest->pathtarget->width);
+	offer->pathkeys = gs_agg_pathkeys(root, aggs.agg->aggorder, aggs.agg->args);
 	gs_offer_set_input(root, offer, input_rel);
 	gs_offer(root, offer);
 }

@@ -42,14 +42,6 @@
 
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
 
-/* What to sort the input of an Agg by, beyond the columns of GROUP BY. */
-typedef struct AggOrder
-{
-	GsAggOffer	aggs;			/* by pathkeys with those of GROUP BY; agg: one of those that want this
-								 * order; few_come_back: all there is to know is how many rows differ */
-	bool		unique;			/* all aggregates have the same DISTINCT */
-} AggOrder;
-
 /* SortGroupClauses that say how an aggregate sorts; NIL: it does not. */
 static List *
 sort_clauses(const Aggref *agg)
@@ -196,9 +188,9 @@ count_served(PlannerInfo *root, List *pathkeys)
 	return bms_num_members(states);
 }
 
-/* The order that saves most sorts. */
+/* The order that saves most sorts; false: there is none. */
 static bool
-choose_order(PlannerInfo *root, AggOrder *order)
+choose_order(PlannerInfo *root, GsAggOffer *aggs)
 {
 	ListCell   *lc;
 
@@ -208,13 +200,12 @@ choose_order(PlannerInfo *root, AggOrder *order)
 
 		foreach(lc, root->agginfos)
 			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
-		order->aggs.agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
-		order->aggs.offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(order->aggs.agg),
-													 order->aggs.agg->args);
-		order->unique = true;
-		order->aggs.few_come_back = counts_only(root);
-		order->aggs.sorts = bms_num_members(states);
-		return order->aggs.offer.pathkeys != NIL;
+		aggs->agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
+		aggs->offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(aggs->agg), aggs->agg->args);
+		aggs->alone = true;
+		aggs->few_come_back = counts_only(root);
+		aggs->sorts = bms_num_members(states);
+		return aggs->offer.pathkeys != NIL;
 	}
 	foreach(lc, root->agginfos)
 	{
@@ -228,40 +219,40 @@ choose_order(PlannerInfo *root, AggOrder *order)
 			continue;
 		pathkeys = gs_agg_pathkeys(root, sort_clauses(agg), agg->args);
 		served = count_served(root, pathkeys);
-		if (pathkeys != NIL && served > order->aggs.sorts)
+		if (pathkeys != NIL && served > aggs->sorts)
 		{
-			order->aggs.agg = agg;
-			order->aggs.offer.pathkeys = pathkeys;
-			order->aggs.sorts = served;
+			aggs->agg = agg;
+			aggs->offer.pathkeys = pathkeys;
+			aggs->sorts = served;
 		}
 	}
-	return order->aggs.sorts > 0;
+	return aggs->sorts > 0;
 }
 
-/* How many rows are left when a Unique has dropped those that are equal in order's columns. */
+/* How many rows are left when a Unique has dropped those that are equal in the order's columns. */
 static double
-distinct_rows(PlannerInfo *root, const AggOrder *order)
+distinct_rows(PlannerInfo *root, const GsAggOffer *aggs)
 {
-	const Aggref *agg = order->aggs.agg;
+	const Aggref *agg = aggs->agg;
 	List	   *exprs = list_concat(get_sortgrouplist_exprs(root->parse->groupClause,
 															root->processed_tlist),
 									get_sortgrouplist_exprs(sort_clauses(agg), agg->args));
 
-	return estimate_num_groups(root, exprs, order->aggs.offer.rows, NULL, NULL);
+	return estimate_num_groups(root, exprs, aggs->offer.rows, NULL, NULL);
 }
 
 /* An Agg over sorted rows. */
 static Path *
 make_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
-	const AggOrder *order = (const AggOrder *) offer;
+	const GsAggOffer *aggs = (const GsAggOffer *) offer;
 	int			n_keys = list_length(offer->pathkeys);
 	Path	   *path;
 
-	if (order->unique)
+	if (aggs->alone)
 		sorted = gs_compat_unique_path(root, offer->rel, sorted, n_keys, sorted->rows);
 	path = gs_agg_path(root, offer, sorted);
-	if (order->aggs.agg->aggdistinct != NIL && !order->unique)
+	if (aggs->agg->aggdistinct != NIL && !aggs->alone)
 	{
 		/* GpuWindow compares rows, as Unique does */
 		path->total_cost += cpu_operator_cost * sorted->rows * n_keys;
@@ -273,23 +264,22 @@ void
 gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 				   const GroupPathExtraData *extra)
 {
-	AggOrder	order = {{{.rel = grouped_rel, .in_order_too = true, .above = make_agg_path,
-						   .add = gs_add_agg_path},
-						  .order_helps = true}};
-	GsOffer    *offer = &order.aggs.offer;
+	GsAggOffer	aggs = {{.rel = grouped_rel, .in_order_too = true, .above = make_agg_path,
+						 .add = gs_add_agg_path}};
+	GsOffer    *offer = &aggs.offer;
 
 	if (gs_guc_sorts_only || root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, input_rel->cheapest_total_path, gs_guc_force))
 		return;
 	offer->groups = gs_expected_groups(grouped_rel);
 	offer->having = (List *) extra->havingQual;
-	if (offer->groups == 0 || !choose_order(root, &order))
+	if (offer->groups == 0 || !choose_order(root, &aggs))
 		return;
 	gs_offer_set_input(root, offer, input_rel);
-	if (order.aggs.few_come_back)
+	if (aggs.few_come_back)
 		offer->rows_back = 1;	/* GpuGroup needs no more (gpugroup_exec.c) */
-	else if (order.unique)
-		offer->rows_back = distinct_rows(root, &order);
+	else if (aggs.alone)
+		offer->rows_back = distinct_rows(root, &aggs);
 	gs_offer(root, offer);
 }
 

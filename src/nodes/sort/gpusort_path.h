@@ -124,8 +124,8 @@ typedef struct GsAggOffer
 	GsOffer		offer;
 	const Aggref *agg;			/* one of these aggregates */
 	int			sorts;			/* number of internal sorts that are saved */
-	bool		order_helps;	/* PostgreSQL's internal sorts are cheap if the input is in this order */
 	bool		few_come_back;	/* GpuSort returns few rows if all rows are one group */
+	bool		alone;			/* all aggregates of the query have this DISTINCT, or are percentiles */
 } GsAggOffer;
 
 /* For a GsAggOffer: the cheapest of the paths replaces all others, if these cost more with their sorts. */

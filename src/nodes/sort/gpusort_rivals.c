@@ -20,6 +20,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_statistic_ext.h"
 #include "executor/nodeAgg.h"
 #include "nodes/nodeFuncs.h"
@@ -293,8 +294,8 @@ inner_cost(const AggPath *path, const GsAggOffer *aggs)
 	Cost		cost = 2.0 * cpu_operator_cost * aggs->sorts * rows;
 	const List *args = aggs->agg->args;
 
-	/* with the costs of cost_tuplesort() */
-	if (!aggs->order_helps ||
+	/* with the costs of cost_tuplesort(); percentiles gain nothing from input in order */
+	if (AGGKIND_IS_ORDERED_SET(aggs->agg->aggkind) ||
 		!pathkeys_contained_in(aggs->offer.pathkeys, path->subpath->pathkeys))
 		cost *= log2(Max(rows / Max(path->numGroups, 1.0), 2.0));
 	if (list_length(args) == 1 &&
