@@ -331,14 +331,7 @@ gs_client_decline(GsClient *client)
 GsSessionHandle
 gs_client_handle(const GsClient *client)
 {
-	GsSessionHandle handle = {-1, 0};
-
-	if (client)
-	{
-		handle.number = client->number;
-		handle.id = client->id;
-	}
-	return handle;
+	return client ? (GsSessionHandle){client->number, client->id} : (GsSessionHandle){-1, 0};
 }
 
 GsClient *

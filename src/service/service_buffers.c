@@ -102,19 +102,18 @@ gs_buffer_free(int buffer)
 }
 
 int
-gs_buffer_find(int number, BufferUse use, uint64 page_or_piece)
+gs_buffer_find_read(int number, uint64 piece)
 {
 	for (int i = 0; i < gs_shared->n_buffers; i++)
-		if (buffers[i].use == use && buffers[i].session == number &&
-			buffers[i].number == page_or_piece)
+		if (buffers[i].use == BUFFER_READ && buffers[i].session == number && buffers[i].number == piece)
 			return i;
 	return -1;
 }
 
 void
-gs_buffers_free_of(int number, BufferUse use)
+gs_buffers_free_read(int number)
 {
 	for (int i = 0; i < gs_shared->n_buffers; i++)
-		if (buffers[i].use == use && buffers[i].session == number)
+		if (buffers[i].use == BUFFER_READ && buffers[i].session == number)
 			gs_buffer_free(i);
 }

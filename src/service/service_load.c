@@ -72,7 +72,7 @@ end_load(int number)
 
 	if (load->busy > 0)
 		return;
-	gs_buffers_free_of(number, BUFFER_READ);
+	gs_buffers_free_read(number);
 	if (load->reader)
 		gs_spill_reader_close(load->reader);
 	load->reader = NULL;
@@ -108,7 +108,7 @@ split_range(int number)
 	{
 		ServiceBuffer *b;
 
-		buffer = gs_buffer_find(number, BUFFER_READ, 0);
+		buffer = gs_buffer_find_read(number, 0);
 		if (buffer < 0)
 			buffer = gs_buffer_take(number, BUFFER_READING);
 		if (buffer < 0)
@@ -124,7 +124,7 @@ split_range(int number)
 		}
 		b->use = BUFFER_READ;
 	}
-	gs_buffers_free_of(number, BUFFER_READ);
+	gs_buffers_free_read(number);
 	if (!gs_spill_split_end(load->split, usable) && usable)
 		gs_served_fail(number);
 	load->split = NULL;
@@ -225,7 +225,7 @@ append_pieces(int number)
 	if (load->appending == 0 && !load->refused)
 		load->asked_at = gs_devices[gs_served[number].device].n_freed;
 	while (!load->refused &&
-		   (buffer = gs_buffer_find(number, BUFFER_READ, load->appended)) >= 0)
+		   (buffer = gs_buffer_find_read(number, load->appended)) >= 0)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 

@@ -243,11 +243,7 @@ gs_memory_decide(int device)
 
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_served[i].device == device && may_retry(&gs_served[i]))
-		{
-			decision.relief = RELIEF_RETRY;
-			decision.session = i;
-			return decision;
-		}
+			return (Decision){RELIEF_RETRY, i, false};
 	number = longest_waiting(device);
 	if (number < 0)
 		return decision;

@@ -334,8 +334,10 @@ extern int	gs_buffer_take(int number, BufferUse use);
 extern void gs_buffer_free(int buffer);
 extern ServiceBuffer *gs_buffer(int buffer);
 extern char *gs_buffer_memory(int buffer);
-extern int	gs_buffer_find(int number, BufferUse use, uint64 page_or_piece);
-extern void gs_buffers_free_of(int number, BufferUse use);
+
+/* The session's buffer that holds a piece, BUFFER_READ; -1: none.  Free all such buffers of the session. */
+extern int	gs_buffer_find_read(int number, uint64 piece);
+extern void gs_buffers_free_read(int number);
 
 /* service_role.c */
 
