@@ -29,6 +29,7 @@
 #include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
+#include "lib/qunique.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -322,10 +323,7 @@ find_wanted(GpuPercentileState *state)
 		}
 	}
 	qsort(state->wanted, n, sizeof(int64), compare_numbers);
-	state->n_wanted = 0;
-	for (int i = 0; i < n; i++)
-		if (state->n_wanted == 0 || state->wanted[i] != state->wanted[state->n_wanted - 1])
-			state->wanted[state->n_wanted++] = state->wanted[i];
+	state->n_wanted = qunique(state->wanted, n, sizeof(int64), compare_numbers);
 }
 
 /* Go back to the row behind the group's first one. */

@@ -129,9 +129,6 @@ extern bool gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 /* Does the node return columns only?  Then a dropped row has no expression whose side effect is missed. */
 extern bool gs_plan_returns_columns(const CustomScan *plan);
 
-/* The rows that a plan needs of its sort. */
-extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
-
 /*
  * Only the equality of a GpuSort's rows matters, not their order: sort texts by their bytes and, if
  * nulls_first, NULLs first.  The collations must be deterministic.

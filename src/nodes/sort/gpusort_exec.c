@@ -41,8 +41,7 @@ typedef struct GpuSortState
 	ExprState  *limit;			/* count of the Limit above, for keep.limit; NULL: keep.limit is known */
 	ExprState  *offset;			/* its offset; NULL with limit */
 	TupleDesc	tupdesc;		/* describes the child's tuples, and ours */
-	PlanState  *gather;			/* the Gather above the feed nodes; NULL: none */
-	PlanState  *feed;			/* the leader's feed node; NULL: none */
+	PlanState  *feed;			/* the leader's feed node, below a Gather; NULL: none */
 	GsSort	   *sort;			/* NULL: not begun */
 	MemoryContext sort_parent;
 	bool		done;			/* sorted; rows can be fetched */
@@ -52,6 +51,19 @@ typedef struct GpuSortState
 	bool		reported;
 } GpuSortState;
 
+/* The rows that a plan needs of its sort. */
+static void
+read_keep(const CustomScan *plan, GsSortKeep *keep)
+{
+	keep->unique = *gs_plan_setting(plan, GS_PLAN_UNIQUE) != 0;
+	keep->counted = *gs_plan_setting(plan, GS_PLAN_COUNTED) != 0;
+	keep->limit = *gs_plan_setting(plan, GS_PLAN_BOUND);
+	keep->group_cols = *gs_plan_setting(plan, GS_PLAN_GROUP_COLS);
+	keep->group_first = *gs_plan_setting(plan, GS_PLAN_GROUP_FIRST);
+	keep->group_ties = *gs_plan_setting(plan, GS_PLAN_GROUP_TIES) != 0;
+	keep->group_several = *gs_plan_setting(plan, GS_PLAN_GROUP_SEVERAL) != 0;
+}
+
 static void
 begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -59,7 +71,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 
 	state->keys = gs_plan_read(plan);
-	gs_plan_read_keep(plan, &state->keep);
+	read_keep(plan, &state->keep);
 	state->group_rows = *gs_plan_setting(plan, GS_PLAN_FEW_GROUPS);
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 
@@ -74,10 +86,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 
 	if (gs_plan_feed(plan))
-	{
-		state->gather = outerPlanState(node);
-		state->feed = outerPlanState(state->gather);
-	}
+		state->feed = outerPlanState(outerPlanState(node));
 
 	/*
 	 * Rows are minimal tuples.  ExecInitCustomScan prepared for virtual ones,
@@ -204,7 +213,7 @@ put_all(GpuSortState *state)
 static GsSortStatus
 sort_all(GpuSortState *state)
 {
-	bool		entered = state->gather && gs_gather_enter_parallel_mode(state->gather);
+	bool		entered = state->feed && gs_gather_enter_parallel_mode(outerPlanState(state));
 	GsSortStatus status;
 
 	PG_TRY();
@@ -218,7 +227,7 @@ sort_all(GpuSortState *state)
 	}
 	PG_END_TRY();
 	if (entered)
-		gs_gather_leave_parallel_mode(state->gather);
+		gs_gather_leave_parallel_mode(outerPlanState(state));
 	return status;
 }
 
@@ -245,7 +254,7 @@ count_feeders(const GpuSortState *state)
 {
 	const Plan *plan = state->css.ss.ps.plan;
 	double		bytes = plan->plan_rows * (2.0 * plan->plan_width + GS_ROW_BYTES);
-	int			feeders = 1 + ((Gather *) state->gather->plan)->num_workers;
+	int			feeders = 1 + ((Gather *) outerPlan(plan))->num_workers;
 
 	if (state->keep.unique || state->keep.counted || state->keep.group_first > 0 || state->keep.limit > 0)
 		return feeders;

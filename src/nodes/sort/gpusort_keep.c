@@ -47,24 +47,9 @@
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 
-/* A GpuSort and the columns of its key that its parent compares. */
-typedef struct KeepContext
-{
-	const CustomScan *sort;
-	Bitmapset  *compared;		/* numbers of keys */
-	bool		all_keys;		/* are compared */
-} KeepContext;
-
-/* Are all columns that a node compares among the keys? */
-static bool
-compares_keys(KeepContext *context, GsColumns columns)
-{
-	return gs_plan_find_keys(context->sort, &columns, &context->compared, &context->all_keys);
-}
-
 /* Has an aggregate a DISTINCT by columns among the keys, and no other use for rows? */
 static bool
-takes_one_of_equal(const KeepContext *context, const Aggref *agg)
+takes_one_of_equal(const CustomScan *sort, const Aggref *agg)
 {
 	ListCell   *lc;
 
@@ -75,33 +60,30 @@ takes_one_of_equal(const KeepContext *context, const Aggref *agg)
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
 		if (!IsA(gs_plan_strip_relabel(get_sortgroupclause_expr(clause, agg->args)), Const) &&
-			gs_plan_find_argument(context->sort, clause, agg->args) < 0)
+			gs_plan_find_argument(sort, clause, agg->args) < 0)
 			return false;
 	}
 	return true;
 }
 
 static bool
-agg_takes_one_of_equal(const KeepContext *context, const Agg *agg)
+agg_takes_one_of_equal(const CustomScan *sort, const Agg *agg)
 {
 	ListCell   *lc;
 
 	if (!gs_plan_agg_is_simple(agg))
 		return false;
 	foreach(lc, gs_plan_aggregates(agg))
-		if (!takes_one_of_equal(context, lfirst(lc)))
+		if (!takes_one_of_equal(sort, lfirst(lc)))
 			return false;
 	return true;
 }
 
-/* Are the columns that the parent compares the first ones of the key? */
+/* Are these the first keys? */
 static bool
-compares_first_keys(const KeepContext *context)
+are_first_keys(const Bitmapset *keys)
 {
-	for (int i = 0; i < bms_num_members(context->compared); i++)
-		if (!bms_is_member(i, context->compared))
-			return false;
-	return true;
+	return bms_equal(keys, bms_add_range(NULL, 0, bms_num_members(keys) - 1));
 }
 
 /* Does a WindowAgg call functions only that need no row but those that went by? */
@@ -223,9 +205,14 @@ keep_group(CustomScan *sort, int cols, int first, bool ties)
 
 /* parent: the node above the WindowAgg, or NULL. */
 static void
-keep_for_window(KeepContext *context, const WindowAgg *window, const Plan *parent)
+keep_for_window(CustomScan *sort, const WindowAgg *window, const Plan *parent)
 {
-	CustomScan *sort = unconstify(CustomScan *, context->sort);
+	const GsColumns partition = {window->partNumCols, window->partColIdx, window->partOperators,
+								 window->partCollations};
+	const GsColumns order = {window->ordNumCols, window->ordColIdx, window->ordOperators,
+							 window->ordCollations};
+	Bitmapset  *compared = NULL;
+	bool		all_keys;
 	int64		rows = PG_INT64_MAX;	/* that pass */
 	int64		ranks = PG_INT64_MAX;
 	bool		first;
@@ -252,12 +239,10 @@ keep_for_window(KeepContext *context, const WindowAgg *window, const Plan *paren
 			   (parent && IsA(parent, SubqueryScan) && need_several(window, parent->qual))) &&
 		!contain_volatile_functions((Node *) window->plan.targetlist) &&
 		!contain_subplans((Node *) window->plan.targetlist);
-	if (!(first || several) ||
-		!compares_keys(context, (GsColumns){window->partNumCols, window->partColIdx,
-											window->partOperators, window->partCollations}) ||
-		!compares_first_keys(context))
+	if (!(first || several) || !gs_plan_find_keys(sort, &partition, &compared, &all_keys) ||
+		!are_first_keys(compared))
 		return;
-	n = bms_num_members(context->compared);
+	n = bms_num_members(compared);
 	if (several && n > 0)
 	{
 		keep_group(sort, n, -1, false);
@@ -272,34 +257,34 @@ keep_for_window(KeepContext *context, const WindowAgg *window, const Plan *paren
 		else
 			keep_first(sort, rows);
 	}
-	else if (compares_keys(context, (GsColumns){window->ordNumCols, window->ordColIdx,
-												window->ordOperators, window->ordCollations}) &&
-			 context->all_keys)
+	else if (gs_plan_find_keys(sort, &order, &compared, &all_keys) && all_keys)
 		keep_group(sort, n, ranks, true);
 }
 
 Plan *
 gs_keep_for_parent(GsStepContext *step, Plan *parent)
 {
-	KeepContext context = {0};
 	CustomScan *sort = (CustomScan *) outerPlan(parent);
+	GsColumns	columns;
+	Bitmapset  *compared = NULL;
+	bool		all_keys;
 
 	if (!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
 		return parent;
-	context.sort = sort;
 	if (IsA(parent, WindowAgg))
 	{
-		keep_for_window(&context, (const WindowAgg *) parent, step->parent);
+		keep_for_window(sort, (const WindowAgg *) parent, step->parent);
 		return parent;
 	}
-	if (!compares_keys(&context, gs_columns_of_groups(parent)) ||
-		(IsA(parent, Agg) && !agg_takes_one_of_equal(&context, (const Agg *) parent)))
+	columns = gs_columns_of_groups(parent);
+	if (!gs_plan_find_keys(sort, &columns, &compared, &all_keys) ||
+		(IsA(parent, Agg) && !agg_takes_one_of_equal(sort, (const Agg *) parent)))
 		return parent;
 	*gs_plan_setting(sort, GS_PLAN_UNIQUE) = true;
-	if (IsA(parent, Agg) || !compares_first_keys(&context))
+	if (IsA(parent, Agg) || !are_first_keys(compared))
 		return parent;
-	if (!context.all_keys)
-		keep_group(sort, bms_num_members(context.compared), 1, false);
+	if (!all_keys)
+		keep_group(sort, bms_num_members(compared), 1, false);
 	else
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
 	/* each row of the GpuSort is one of the Unique's */

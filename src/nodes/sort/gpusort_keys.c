@@ -55,18 +55,6 @@ gs_plan_setting(const CustomScan *plan, GsPlanSetting setting)
 	return &lfirst_int(list_nth_cell(list_nth(plan->custom_private, GS_PLAN_SETTINGS), setting));
 }
 
-void
-gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
-{
-	keep->unique = *gs_plan_setting(plan, GS_PLAN_UNIQUE) != 0;
-	keep->counted = *gs_plan_setting(plan, GS_PLAN_COUNTED) != 0;
-	keep->limit = *gs_plan_setting(plan, GS_PLAN_BOUND);
-	keep->group_cols = *gs_plan_setting(plan, GS_PLAN_GROUP_COLS);
-	keep->group_first = *gs_plan_setting(plan, GS_PLAN_GROUP_FIRST);
-	keep->group_ties = *gs_plan_setting(plan, GS_PLAN_GROUP_TIES) != 0;
-	keep->group_several = *gs_plan_setting(plan, GS_PLAN_GROUP_SEVERAL) != 0;
-}
-
 /* Is it a text operator?  Texts that are equal under one deterministic collation are so under all. */
 static bool
 takes_texts(Oid sort_operator)
