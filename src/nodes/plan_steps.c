@@ -5,11 +5,6 @@
  *
  * While a query's paths are made, GpuSort paths are added (gpusort_path.h, gpupercentile.h).
  *
- * Most statements have neither large sorts nor calls of gpu_sort_array(), and must not pay for gpusort.
- * So a plan's nodes, but not its expressions, are first searched for sorts.  The plan is searched for calls
- * only if it depends on a function that is not built in.  Steps that look at expressions run only if a sort
- * or a call was found.
- *
  * A step looks at one node of a plan and returns it, perhaps changed, or the node that takes its place
  * (plan_steps.h).  A pass visits each node once, and runs the matching steps in table order.  A step gets
  * the node that the step before it has returned.  If that has another tag, steps for the former tag are
