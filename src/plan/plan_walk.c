@@ -201,8 +201,8 @@ common_row_typmod(const List *plans, AttrNumber column)
 	foreach(lc, plans)
 	{
 		const Plan *plan = lfirst(lc);
-		int32		typmod =
-			gs_plan_row_typmod(plan, (Node *) get_tle_by_resno(plan->targetlist, column)->expr);
+		TargetEntry *tle = get_tle_by_resno(plan->targetlist, column);
+		int32		typmod = tle ? gs_plan_row_typmod(plan, (Node *) tle->expr) : -1;
 
 		if (typmod < 0 || (result >= 0 && typmod != result))
 			return -1;

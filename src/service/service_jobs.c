@@ -140,6 +140,7 @@ gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 	if (session->inexact > 0)
 		memset(&keep, 0, sizeof(keep));
 	keep.group.several &= whole;
+	/* that was the only condition, so there are no groups to look at */
 	if (!keep.group.several && keep.group.first == PG_UINT32_MAX)
 		keep.group.first = 0;
 	keep.counted &= whole;

@@ -80,6 +80,8 @@ SELECT same_order(format('(%s) s', q), o, i) FROM (VALUES
 	('SELECT (NULLIF(id % 3, 0), (en, NULLIF(g % 5, 1)), l) AS r, id FROM records OFFSET 0', 'r DESC, id', 'id'),
 	('SELECT CASE WHEN id % 4 > 0 THEN (g, p) END AS r, id FROM records', 'r, id', 'id'),
 	('SELECT (g % 9, doc) AS r, id FROM records UNION ALL SELECT (g % 9, doc), -id FROM records', 'r, id', 'id'),
+	('SELECT (g::numeric(5, 2), en) AS r, id FROM records UNION ALL SELECT (g::numeric, en), -id FROM records', 'r, id', 'id'),
+	('SELECT (g, en) AS r, id FROM records UNION ALL SELECT NULL::record, -id FROM records', 'r, id', 'id'),
 	('SELECT (p, en) AS r, id FROM records_parts', 'r, id', 'id'), ('SELECT DISTINCT (g, en) AS r FROM records_parts', 'r', 'r'),
 	('SELECT DISTINCT (g % 9, p) AS r FROM records', 'r', 'r'), ('SELECT DISTINCT (g % 9, doc) AS r FROM records', 'r', 'r'),
 	('SELECT (g % 9, en) AS r, count(*), min(id) FROM records GROUP BY 1', 'r', 'r::text || min'),
