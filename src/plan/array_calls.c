@@ -138,7 +138,7 @@ can_be_taken(FuncExpr *call, bool sometimes)
 	if (is_plain((Expr *) array))
 		return true;
 	return !sometimes && !is_bound_to_place(array, NULL) && !expression_returns_set(array) &&
-		!contain_volatile_functions(array);
+		!gs_expr_is_volatile(array);
 }
 
 /* Look at an expression that is, or may be, evaluated only sometimes. */

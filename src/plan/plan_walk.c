@@ -249,7 +249,7 @@ gs_plan_row_typmod(const Plan *plan, const Node *expr)
 static bool
 is_known_at_start(Node *expr)
 {
-	return !may_change(expr, NULL) && !contain_mutable_functions(expr);
+	return !may_change(expr, NULL) && !contain_mutable_functions(expr) && !gs_expr_is_volatile(expr);
 }
 
 /* How many tuples a Limit will ask for. */

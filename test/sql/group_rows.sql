@@ -87,8 +87,12 @@ SELECT ranked('dense_rank()', 'PARTITION BY few ORDER BY id', 'r > 1');
 SELECT ranked('count(*)', 'PARTITION BY few ORDER BY id', 'r > 1');
 SELECT ranked('count(*)', 'PARTITION BY few ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING', 'r > 1');
 SELECT ranked('count(*)', 'PARTITION BY few', 'r > 100');
-SELECT compare('SELECT id, r, l, s FROM (SELECT id, row_number() OVER w AS r, lag(id) OVER w AS l, sum(i8) OVER w AS s FROM dropped_t
+SELECT compare('SELECT id, r, l, s FROM (SELECT id, row_number() OVER w AS r, lag(id) OVER w AS l, count(i8) OVER w AS s FROM dropped_t
 	WINDOW w AS (PARTITION BY few ORDER BY id)) AS s WHERE r > 1 ORDER BY id');
+-- what might be noticed: other aggregates, expressions, conditions before (tap/plans_calls has many more)
+SELECT keeps_all('SELECT id, s FROM (SELECT id, row_number() OVER w AS r, sum(i8) OVER w AS s FROM dropped_t WINDOW w AS (PARTITION BY few ORDER BY id)) AS s WHERE r > 1 ORDER BY id');
+SELECT keeps_all('SELECT id, s FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r, 1000 / (id + 1) AS s FROM dropped_t) AS s WHERE r > 1 ORDER BY id');
+SELECT keeps_all('SELECT id FROM (SELECT id, c, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE c ~ '''' AND r > 1 ORDER BY id');
 SELECT compare('SELECT t.id FROM dropped_t AS t JOIN (SELECT id, row_number() OVER (PARTITION BY few, c ORDER BY id) AS r FROM dropped_t) AS s ON s.id = t.id WHERE s.r > 1 ORDER BY 1');
 SELECT keeps_all('SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r > 0 ORDER BY id');
 SELECT keeps_all('SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY id) AS r FROM dropped_t) AS s WHERE r >= 1 OR id = 3 ORDER BY id');

@@ -71,7 +71,7 @@ SELECT compare_windows('SELECT * FROM (SELECT id, rank() OVER w AS r, percent_ra
 SELECT compare_windows('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY p, id) AS r FROM win_t) s WHERE r <= NULL');
 SELECT compare_windows('SELECT x, s.* FROM generate_series(0, 4) AS x, LATERAL (SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY p, id) AS r FROM win_t) t WHERE r <= x) s');
 CREATE SEQUENCE win_s;
-SELECT compare_windows('SELECT * FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY p, id) AS r, nextval(''win_s'') * 0 AS z FROM win_t) s WHERE r <= 3');
+SELECT compare_windows('SELECT * FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY p, id ROWS UNBOUNDED PRECEDING) AS r, nextval(''win_s'') * 0 AS z FROM win_t) s WHERE r <= 3');
 DROP SEQUENCE win_s;
 
 -- groups and partitions that are too large for work_mem
@@ -195,7 +195,8 @@ SELECT plan_lines('SELECT rank() OVER (ORDER BY id ROWS 3 PRECEDING) FROM win_t'
 SELECT plan_lines('SELECT sum(id) OVER (ORDER BY id ROWS CURRENT ROW) FROM win_t', 'WindowAgg');
 SELECT plan_lines('SELECT (SELECT t.id + t.k OFFSET 0), sum(id) OVER (ORDER BY id) FROM win_t t', 'WindowAgg');
 EXPLAIN SELECT win_shut(id) OVER (ORDER BY id) FROM win_t;
-SELECT plan_lines('SELECT * FROM (SELECT random(), rank() OVER (ORDER BY id) AS r FROM win_t) s WHERE r < 9', 'WindowAgg');
+SELECT plan_lines('SELECT * FROM (SELECT random(), rank() OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) AS r FROM win_t) s WHERE r < 9', 'WindowAgg');
+SELECT plan_lines('SELECT * FROM (SELECT random(), count(*) OVER (ORDER BY id) AS c FROM win_t) s WHERE c < 9', 'WindowAgg');
 SELECT plan_lines('SELECT gpu_sort_array(ARRAY[id, k]), rank() OVER (ORDER BY id) AS r FROM win_t', 'WindowAgg');
 RESET gpusort.log_refusals;
 SET client_min_messages = warning;

@@ -166,12 +166,12 @@ is_stable_beside(const Plan *plan)
 		case T_NestLoop:
 		case T_MergeJoin:
 		case T_HashJoin:
-			return !contain_volatile_functions((Node *) ((const Join *) plan)->joinqual);
+			return !gs_expr_is_volatile((Node *) ((const Join *) plan)->joinqual);
 		case T_Result:
-			return !contain_volatile_functions(((const Result *) plan)->resconstantqual);
+			return !gs_expr_is_volatile(((const Result *) plan)->resconstantqual);
 		case T_CustomScan:
-			return !contain_volatile_functions((Node *) ((const CustomScan *) plan)->custom_scan_tlist) &&
-				!contain_volatile_functions((Node *) ((const CustomScan *) plan)->custom_exprs);
+			return !gs_expr_is_volatile((Node *) ((const CustomScan *) plan)->custom_scan_tlist) &&
+				!gs_expr_is_volatile((Node *) ((const CustomScan *) plan)->custom_exprs);
 		default:
 			return false;
 	}
@@ -191,7 +191,7 @@ may_run_ahead(Plan *plan, Node *exprs, bool is_volatile)
 	Ahead		below = {is_volatile, true};
 
 	if (IsA(plan, LockRows) || IsA(plan, ModifyTable) ||
-		(is_volatile && (contain_volatile_functions(exprs) || !is_stable_beside(plan))))
+		(is_volatile && (gs_expr_is_volatile(exprs) || !is_stable_beside(plan))))
 		return false;
 	gs_plan_visit_children(plan, look_below, &below);
 	return below.possible;

@@ -44,6 +44,7 @@
 #include "nodes/group/gpugroup.h"
 #include "nodes/read/row_match.h"
 #include "nodes/sort/gpusort_exec.h"
+#include "plan/drop_rows.h"
 
 typedef struct GpuGroupState
 {
@@ -79,7 +80,7 @@ passes_rows(const GpuGroupState *state)
 	return true;
 }
 
-/* Finds the filter's first conditions on count(*), and tells the GpuSort which counts pass them. */
+/* Finds the filter's conditions on count(*) that may drop groups, and tells the GpuSort which counts pass them. */
 static void
 keep_counts(GpuGroupState *state, bool explain_only)
 {
@@ -88,7 +89,7 @@ keep_counts(GpuGroupState *state, bool explain_only)
 	int64		max = PG_UINT32_MAX;	/* no group has more */
 	ListCell   *lc;
 
-	foreach(lc, ps->plan->qual)
+	foreach(lc, gs_deciding_conditions(ps->plan->qual))
 	{
 		OpExpr	   *op = lfirst(lc);
 		bool		commuted;
@@ -100,10 +101,10 @@ keep_counts(GpuGroupState *state, bool explain_only)
 		int64		n;
 
 		if (!IsA(op, OpExpr) || list_length(op->args) != 2)
-			break;
+			continue;
 		commuted = !gs_group_is_count((CustomScan *) ps->plan, linitial(op->args));
 		if (commuted && !gs_group_is_count((CustomScan *) ps->plan, lsecond(op->args)))
-			break;
+			continue;
 		number = commuted ? linitial(op->args) : lsecond(op->args);
 		type = exprType((Node *) number);
 		strategy = get_op_opfamily_strategy(commuted ? get_commutator(op->opno) : op->opno,
@@ -111,7 +112,7 @@ keep_counts(GpuGroupState *state, bool explain_only)
 		/* other parameters change, and a rescan would not sort again */
 		if (strategy == 0 || (type != INT8OID && type != INT4OID && type != INT2OID) ||
 			(!IsA(number, Const) && (!IsA(number, Param) || ((Param *) number)->paramkind != PARAM_EXTERN)))
-			break;
+			continue;
 		state->count_conditions = lappend(state->count_conditions, op);
 		if (explain_only)
 			continue;

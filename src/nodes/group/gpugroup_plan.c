@@ -58,6 +58,7 @@
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/array_calls.h"
+#include "plan/drop_rows.h"
 #include "plan/plan_walk.h"
 
 /* What an Agg counts. */
@@ -199,7 +200,7 @@ find_input(CountInput *input, const Agg *agg)
 	memset(input, 0, sizeof(*input));
 	if (agg->aggstrategy != AGG_PLAIN || !gs_plan_agg_is_simple(agg))
 		return false;
-	/* a SubqueryScan only chooses columns, and count(*) needs none */
+	/* count(*) needs none of the columns that a SubqueryScan chooses */
 	if (IsA(child, SubqueryScan) && child->qual == NIL && child->initPlan == NIL &&
 		IsA(((SubqueryScan *) child)->subplan, Unique))
 	{
@@ -213,8 +214,7 @@ find_input(CountInput *input, const Agg *agg)
 			return false;
 		child = outerPlan(child);
 	}
-	/* other expressions would not be computed for rows that are dropped */
-	if (!gs_node_is(child, &gs_sort_node) || !gs_plan_returns_columns((CustomScan *) child))
+	if (!gs_node_is(child, &gs_sort_node) || !gs_may_drop_rows(&agg->plan, child))
 		return false;
 	input->sort = (CustomScan *) child;
 	if (input->unique == NULL)
@@ -257,8 +257,7 @@ replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
 	/* without ORDER BY nobody sees the order of the topmost node's groups */
 	if (context->any_order && plan == top)
 		gs_plan_forget_order(sort, false);
-	/* other expressions would not be computed for rows that are dropped */
-	if (only_counts_rows((CustomScan *) group) && gs_plan_returns_columns(sort))
+	if (only_counts_rows((CustomScan *) group) && gs_may_drop_rows(group, &sort->scan.plan))
 		*gs_plan_setting(sort, GS_PLAN_COUNTED) = true;
 	return group;
 }
@@ -310,7 +309,6 @@ gs_group_keep_top(GsStepContext *context, Plan *plan)
 	GsColumns	keys;
 	const Var  *var;
 	const TargetEntry *tle;
-	ListCell   *lc;
 
 	/* a filter may drop some of the groups with most rows */
 	if ((!IsA(plan, Sort) && !gs_node_is(plan, &gs_sort_node)) || !gs_group_is_counted(&group->scan.plan) ||
@@ -327,12 +325,8 @@ gs_group_keep_top(GsStepContext *context, Plan *plan)
 		keys = gs_plan_read((CustomScan *) plan);
 	}
 	var = (const Var *) get_tle_by_resno(columns, keys.attnos[0])->expr;
-	if (!IsA(var, Var))
+	if (!IsA(var, Var) || !gs_may_drop_rows(plan, outerPlan(group)))
 		return plan;
-	/* expressions of dropped groups would not be computed: they may raise errors, or have effects */
-	foreach(lc, group->scan.plan.targetlist)
-		if (!IsA(((const TargetEntry *) lfirst(lc))->expr, Var))
-			return plan;
 	tle = get_tle_by_resno(group->scan.plan.targetlist, var->varattno);
 	if (gs_group_is_count(group, (Node *) tle->expr) &&
 		get_op_opfamily_strategy(keys.operators[0], INTEGER_BTREE_FAM_OID) == BTGreaterStrategyNumber)

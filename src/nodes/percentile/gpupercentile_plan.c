@@ -51,6 +51,7 @@
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
+#include "plan/drop_rows.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 
@@ -67,7 +68,7 @@ is_known(const Aggref *agg)
 		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
 			return list_length(agg->aggorder) == 1 && agg->aggfilter == NULL &&
-				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
+				!gs_expr_is_volatile((Node *) agg) && !contain_subplans((Node *) agg);
 		default:
 			return false;
 	}
@@ -234,7 +235,9 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	CustomScan *scan;
 
 	memset(&context, 0, sizeof(context));
-	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
+	/* GpuPercentile reads some rows twice, and others not at all */
+	if (!gs_agg_read_input(&context.input, agg) || context.input.unique ||
+		!gs_expr_is_silent(outerPlan(agg)->targetlist))
 		return plan;
 	context.tlist = gs_node_tlist(outerPlan(agg)->targetlist, OUTER_VAR);
 	if (!collect_functions(&context))

@@ -126,9 +126,6 @@ extern bool gs_agg_read_input(GsAggInput *input, const Agg *agg);
 /* Are rows of a group sorted by these SortGroupClauses over an aggregate's args? */
 extern bool gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args);
 
-/* Does the node return columns only?  Then a dropped row has no expression whose side effect is missed. */
-extern bool gs_plan_returns_columns(const CustomScan *plan);
-
 /*
  * Only the equality of a GpuSort's rows matters, not their order: sort texts by their bytes and, if
  * nulls_first, NULLs first.  The collations must be deterministic.

@@ -17,8 +17,9 @@
  * last one.  Without a partition all rows are one group.  Its other functions must not need later rows.
  *
  * If its run condition, or the filter of a SubqueryScan above it, is row_number() > 1 or count(*) > 1, it
- * needs no row that is alone in its partition.  All functions of a WindowAgg have the same partitions.  Rows
- * stay if its target list calls volatile functions, which a subquery may hide.
+ * needs no row that is alone in its partition.  All functions of a WindowAgg have the same partitions.
+ *
+ * Rows stay if PostgreSQL would evaluate anything for them that might be noticed (plan/drop_rows.h).
  *
  * The node above still compares rows, because GpuSort drops only rows whose keys tell that they are equal.
  * GpuSort must not drop a needed row.  That holds if it compares each column with the operator and collation
@@ -45,6 +46,7 @@
 
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
+#include "plan/drop_rows.h"
 #include "plan/plan_walk.h"
 
 /* Has an aggregate a DISTINCT by columns among the keys, and no other use for rows? */
@@ -84,24 +86,6 @@ static bool
 are_first_keys(const Bitmapset *keys)
 {
 	return bms_equal(keys, bms_add_range(NULL, 0, bms_num_members(keys) - 1));
-}
-
-/* Does a WindowAgg call functions only that need no row but those that went by? */
-static bool
-looks_back_only(const WindowAgg *window)
-{
-	ListCell   *lc;
-
-	foreach(lc, pull_var_clause((Node *) list_make2(window->plan.targetlist, window->plan.qual),
-								PVC_INCLUDE_WINDOWFUNCS))
-	{
-		const WindowFunc *call = lfirst(lc);
-
-		if (IsA(call, WindowFunc) && call->winfnoid != F_ROW_NUMBER && call->winfnoid != F_RANK_ &&
-			call->winfnoid != F_DENSE_RANK_)
-			return false;
-	}
-	return true;
 }
 
 /* The value of a constant of one of the integer types; false: it is none. */
@@ -152,13 +136,13 @@ read_condition(const WindowAgg *window, const Node *node, int *strategy, int64 *
 	return (const WindowFunc *) left;
 }
 
-/* Does one of the conditions hold only for rows of partitions with several rows? */
+/* Do the conditions discard rows that are alone in their partition? */
 static bool
 need_several(const WindowAgg *window, List *conditions)
 {
 	ListCell   *lc;
 
-	foreach(lc, conditions)
+	foreach(lc, gs_deciding_conditions(conditions))
 	{
 		int			strategy;
 		int64		value;
@@ -215,12 +199,13 @@ keep_for_window(CustomScan *sort, const WindowAgg *window, const Plan *parent)
 	bool		all_keys;
 	int64		rows = PG_INT64_MAX;	/* that pass */
 	int64		ranks = PG_INT64_MAX;
+	bool		judges;			/* the WindowAgg may do so by its run condition */
 	bool		first;
 	bool		several;
 	int			n;
 	ListCell   *lc;
 
-	foreach(lc, window->runCondition)
+	foreach(lc, gs_deciding_conditions(window->runCondition))
 	{
 		int			strategy;
 		int64		most;
@@ -234,11 +219,11 @@ keep_for_window(CustomScan *sort, const WindowAgg *window, const Plan *parent)
 		else if (call->winfnoid == F_RANK_)
 			ranks = Min(ranks, most);
 	}
-	first = (rows <= INT_MAX || ranks <= INT_MAX) && window->topWindow && looks_back_only(window);
-	several = ((window->topWindow && need_several(window, window->runCondition)) ||
-			   (parent && IsA(parent, SubqueryScan) && need_several(window, parent->qual))) &&
-		!contain_volatile_functions((Node *) window->plan.targetlist) &&
-		!contain_subplans((Node *) window->plan.targetlist);
+	judges = window->topWindow && gs_may_drop_rows(&window->plan, &sort->scan.plan);
+	first = judges && (rows <= INT_MAX || ranks <= INT_MAX) && gs_window_looks_back(window);
+	several = (judges && need_several(window, window->runCondition)) ||
+		(parent && IsA(parent, SubqueryScan) && need_several(window, parent->qual) &&
+		 gs_may_drop_rows(parent, &sort->scan.plan));
 	if (!(first || several) || !gs_plan_find_keys(sort, &partition, &compared, &all_keys) ||
 		!are_first_keys(compared))
 		return;
@@ -269,7 +254,7 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 	Bitmapset  *compared = NULL;
 	bool		all_keys;
 
-	if (!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
+	if (!gs_node_is(&sort->scan.plan, &gs_sort_node))
 		return parent;
 	if (IsA(parent, WindowAgg))
 	{
@@ -277,7 +262,8 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 		return parent;
 	}
 	columns = gs_columns_of_groups(parent);
-	if (!gs_plan_find_keys(sort, &columns, &compared, &all_keys) ||
+	if (!gs_may_drop_rows(parent, &sort->scan.plan) ||
+		!gs_plan_find_keys(sort, &columns, &compared, &all_keys) ||
 		(IsA(parent, Agg) && !agg_takes_one_of_equal(sort, (const Agg *) parent)))
 		return parent;
 	*gs_plan_setting(sort, GS_PLAN_UNIQUE) = true;

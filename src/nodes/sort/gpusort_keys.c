@@ -169,17 +169,6 @@ gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **
 }
 
 bool
-gs_plan_returns_columns(const CustomScan *plan)
-{
-	ListCell   *lc;
-
-	foreach(lc, plan->scan.plan.targetlist)
-		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
-			return false;
-	return true;
-}
-
-bool
 gs_agg_read_input(GsAggInput *input, const Agg *agg)
 {
 	const Plan *child = outerPlan(agg);

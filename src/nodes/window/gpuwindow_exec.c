@@ -404,6 +404,7 @@ exec(CustomScanState *node)
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
 	TupleTableSlot *scan = node->ss.ss_ScanTupleSlot;
+	TupleTableSlot *result;
 
 	for (;;)
 	{
@@ -419,6 +420,8 @@ exec(CustomScanState *node)
 			set_values(state, scan);
 		ExecStoreVirtualTuple(scan);
 		econtext->ecxt_scantuple = scan;
+		/* before the conditions, as WindowAgg does */
+		result = projection ? ExecProject(projection) : scan;
 		if (state->run_condition && state->status == WINDOW_RUNS &&
 			!ExecQual(state->run_condition, econtext))
 		{
@@ -431,7 +434,7 @@ exec(CustomScanState *node)
 			InstrCountFiltered1(node, 1);
 			continue;
 		}
-		return projection ? ExecProject(projection) : scan;
+		return result;
 	}
 }
 

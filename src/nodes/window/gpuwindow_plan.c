@@ -12,9 +12,9 @@
  * It also stays if users could see the difference: with volatile arguments, and with subplans in
  * the target list.
  *
- * WindowAgg applies its run condition and filter to its result.  GpuWindow applies them to the scan
- * tuple, before it computes the rest of the target list.  Only volatile functions in the
- * target list could show that; then WindowAgg stays.
+ * WindowAgg computes its target list before its run condition and filter, and so does GpuWindow.  When a run
+ * condition fails, WindowAgg also computes it for the partition's rows that it has read ahead, to find the
+ * frame's end or for a function.  If that might be noticed (plan/drop_rows.h), WindowAgg stays.
  *
  * "SELECT rank() OVER (ORDER BY p)" has p as junk in the topmost target list, too: below
  * GpuWindow it is needed, above it is not.
@@ -44,6 +44,8 @@
 #include "nodes/window/gpuwindow.h"
 #include "nodes/window/gpuwindow_function.h"
 #include "plan/array_calls.h"
+#include "plan/drop_rows.h"
+#include "plan/plan_walk.h"
 #include "plan/sort_refuse.h"
 
 /* A run condition refers to the results of window functions as columns of the target list. */
@@ -101,8 +103,8 @@ refuse_call(const WindowAgg *window, const WindowFunc *call)
 		return "its frame is not supported";
 	if (kind == GS_WINDOW_AGGREGATE && !leaves_state(call->winfnoid))
 		return "an aggregate changes its state to return a value";
-	if (contain_volatile_functions((Node *) call->args) ||
-		contain_volatile_functions((Node *) call->aggfilter))
+	if (gs_expr_is_volatile((Node *) call->args) ||
+		gs_expr_is_volatile((Node *) call->aggfilter))
 		return "an argument is volatile";
 	if ((kind == GS_WINDOW_LAG || kind == GS_WINDOW_LEAD) && list_length(call->args) > 1)
 		offset = lsecond(call->args);
@@ -111,9 +113,9 @@ refuse_call(const WindowAgg *window, const WindowFunc *call)
 	return NULL;
 }
 
-/* The same for the whole window. */
+/* The same for the whole window.  projected: its target list over the scan tuple. */
 static const char *
-refuse_window(const WindowAgg *window, const List *scan_tlist)
+refuse_window(const WindowAgg *window, const List *scan_tlist, const List *projected)
 {
 	Node	   *tlist = (Node *) window->plan.targetlist;
 	ListCell   *lc;
@@ -133,9 +135,9 @@ refuse_window(const WindowAgg *window, const List *scan_tlist)
 	if (contain_subplans(tlist) || contain_subplans((Node *) window->plan.qual) ||
 		contain_subplans((Node *) window->runCondition))
 		return "it contains a subquery";
-	if ((window->runCondition != NIL || window->plan.qual != NIL) &&
-		contain_volatile_functions(tlist))
-		return "volatile functions would see which rows are filtered out";
+	if (window->runCondition != NIL && !gs_expr_is_silent(projected) &&
+		(frame(window) != GS_FRAME_TO_ROW || !gs_window_looks_back(window)))
+		return "its select list is computed for rows that were read ahead";
 
 	/* around WindowAgg they are sorted many at a time (gpuarrays_plan.c) */
 	if (gs_array_calls_are_in(tlist))
@@ -220,7 +222,7 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	qual = gs_node_use_scan_tuple(window->plan.qual, PVC_INCLUDE_WINDOWFUNCS, &scan_tlist);
 	conditions = (List *) find_results((Node *) window->runCondition, window->plan.targetlist);
 	conditions = gs_node_use_scan_tuple(conditions, PVC_INCLUDE_WINDOWFUNCS, &scan_tlist);
-	reason = refuse_window(window, scan_tlist);
+	reason = refuse_window(window, scan_tlist, tlist);
 	if (reason)
 	{
 		gs_refuse_window(reason);
