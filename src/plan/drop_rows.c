@@ -14,8 +14,7 @@
  *	   PostgreSQL evaluates for it is silent, from the GpuSort up to the node that discards it.
  *	4. Conditions of a node are evaluated in their order, which is also that of security barriers, and the
  *	   first one that is not true is the last one.  So a condition drops rows only if those before are silent.
- *	5. Rows behind a LIMIT, or behind a window's last row, are not asked for.  PostgreSQL evaluates nothing for
- *	   them either.
+ *	5. Rows behind a LIMIT are not asked for.  PostgreSQL evaluates nothing for them either.
  *
  * What PostgreSQL itself does not promise, gpusort does not keep: the number and order of comparisons, and
  * whether groups are sorted or hashed, so the order of groups without ORDER BY, and which of them come before
@@ -141,7 +140,8 @@ gs_window_looks_back(const WindowAgg *window)
 {
 	ListCell *lc;
 
-	foreach(lc, pull_var_clause((Node *) list_make2(window->plan.targetlist, window->plan.qual), PVC_INCLUDE_WINDOWFUNCS))
+	foreach(lc, pull_var_clause((Node *) list_make2(window->plan.targetlist, window->plan.qual),
+								PVC_INCLUDE_WINDOWFUNCS))
 	{
 		const WindowFunc *call = lfirst(lc);
 

@@ -80,7 +80,7 @@ passes_rows(const GpuGroupState *state)
 	return true;
 }
 
-/* Finds the filter's conditions on count(*) that may drop groups, and tells the GpuSort which counts pass them. */
+/* Finds the filter's conditions on count(*) that may drop groups, and tells the GpuSort which counts pass. */
 static void
 keep_counts(GpuGroupState *state, bool explain_only)
 {
