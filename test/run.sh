@@ -39,6 +39,7 @@
 #	CITUS_SRC				Citus's sources for tap/compat_citus (default: the server's own Citus, if it has one)
 #	TEST_LIMIT				seconds for one run of pg_regress, a unit program or a TAP file (default 1200)
 #	DELAYS_SEEDS, DELAYS_DEADLINE	of tap/fault_delays, see its head
+#	CALLS_CASES, CALLS_SEED, CALLS_FIRST	of tap/plans_calls, see its head
 #	GPUSORT_TEST_USER		who runs the servers when we are root (default postgres)
 set -u
 

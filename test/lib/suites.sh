@@ -139,6 +139,7 @@ install_for_test()
 	# where the TAP tests run
 	mkdir -p "$run/tap"
 	cp -r "$root/test/t" "$root/README.md" "$root/docs" "$root/packaging" "$run/tap/"
+	cp "$root/test/fuzz/FuzzRandom.pm" "$run/tap/t/"
 	if ! (cd "$build" && "$root/packaging/docker/extension_tree.sh" "$run/tap/image" PG_CONFIG="$PG_CONFIG" "${build_flags[@]}") \
 		>>"$log/install.log" 2>&1; then
 		tail -20 "$log/install.log"
