@@ -119,6 +119,17 @@ missing_packages()
 	if [ -n "$(missing_locales)" ] && [ ! -e /usr/share/i18n/locales/en_US ]; then
 		echo locales
 	fi
+	[ "${want_arm64-}" != yes ] || missing_arm64_packages
+}
+
+# What compiles for arm64 and runs that: only continuous integration installs it
+missing_arm64_packages()
+{
+	[ "$(uname -m)" != aarch64 ] || return 0
+	command -v aarch64-linux-gnu-gcc >/dev/null || echo gcc-aarch64-linux-gnu
+	command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
+	[ -e /usr/aarch64-linux-gnu/include/stdio.h ] || echo libc6-dev-arm64-cross
+	command -v qemu-aarch64 >/dev/null || echo qemu-user
 }
 
 # Without the cluster that Debian's packages of a server make and start.  A subshell, whose traps remove
