@@ -90,10 +90,9 @@ refused('an unknown library', "shared_preload_libraries = 'no_such_library'\n",
 refused('few workers', "shared_preload_libraries = ''\nmax_worker_processes = 1\n", qr/max_worker_processes/);
 refused('huge pages', "max_worker_processes = 8\nhuge_pages = on\nshared_buffers = '1TB'\n",
 	qr/ MB are available|huge pages, and the machine has/);
+$node->stop;
 refused('too much memory', "huge_pages = off\n", qr/ MB are available/);
-$node->append_conf('postgresql.conf', "shared_buffers = '64MB'\n");
 is((script('-D', "$data/base"))[0], 1, 'no data folder');
 is((script('-D', $data, 'perhaps'))[0], 1, 'no such mode');
 
-$node->stop if $node->{_pid};
 done_testing();
