@@ -38,6 +38,8 @@ EXTENSION = gpusort
 MODULE_big = gpusort
 DATA = $(filter-out $(DATA_built),$(call sources,sql/gpusort--*.sql))
 DATA_built = $(patsubst %.in,%.sql,$(call sources,sql/gpusort--*.in))
+# for administrators, beside the server's programs
+SCRIPTS_built = gpusort-enable
 PGFILEDESC = "gpusort - sorting on the GPU"
 
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
@@ -216,6 +218,9 @@ endif
 sql/%.sql: $(ROOT)/sql/%.in $(addprefix $(ROOT)/,$(DATA))
 	mkdir -p sql
 	{ cat $<; sed '1,/^-- New in /d' $(ROOT)/sql/gpusort--$(lastword $(subst --, ,$*)).sql; } >$@
+
+gpusort-enable: $(ROOT)/packaging/gpusort-enable
+	cp $< $@
 
 # pg_regress wants tests and answers side by side
 .PHONY: installcheck_files

@@ -43,6 +43,7 @@ esac
 gpu_arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
 	tr -d '. ' | grep -xE '[0-9]+' | sort -u | tr '\n' ' ')
 
+wanted_locales=en_US
 check_prerequisites
 make_work_dir
 
@@ -126,7 +127,7 @@ fi
 query -c "CREATE TABLE paths (id serial, p text)" || exit 1
 as_user cat "$work/paths" |
 	query -c "COPY paths (p) FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')" || exit 1
-n_arrays=$((rows / 5 + 1))
+n_arrays=$(((rows + 4) / 5))
 query -c "CREATE TABLE arrays AS
 		SELECT i AS id, (SELECT array_agg(random()::float4) FROM generate_series(1, 20) WHERE i > 0) AS a
 		FROM generate_series(1, $n_arrays) AS i" || exit 1
@@ -149,7 +150,14 @@ fi
 by_bytes='SELECT id, p FROM paths ORDER BY p COLLATE "C"'
 by_language='SELECT id, p FROM paths ORDER BY p COLLATE "en_US.utf8"'
 index='CREATE INDEX paths_p ON paths (p COLLATE "en_US.utf8")'
-stock_arrays='SELECT id, (SELECT array_agg(x ORDER BY x) FROM unnest(a) AS x) FROM arrays'
+# PostgreSQL sorts arrays by a function from version 18 on
+if [ "$(pg_config_major "$PG_CONFIG")" -ge 18 ]; then
+	stock_function='array_sort(a)'
+	stock_arrays='SELECT id, array_sort(a) FROM arrays'
+else
+	stock_function='array_agg(x)'
+	stock_arrays='SELECT id, (SELECT array_agg(x ORDER BY x) FROM unnest(a) AS x) FROM arrays'
+fi
 gpusort_arrays='SELECT id, gpu_sort_array(a) FROM arrays'
 
 stock="SET gpusort.enabled = off;"
@@ -162,10 +170,11 @@ uses()
 	query -c "$gpusort" -c "EXPLAIN $2" | grep -q "$1"
 }
 
-# The planner's costs are those of a GPU and of many rows
-if [ $device = host ] || ! uses GpuSort "$by_bytes" || ! uses GpuSort "$by_language" ||
+# What a user gets is what the planner chooses
+if ! uses GpuSort "$by_bytes" || ! uses GpuSort "$by_language" ||
 	! uses GpuArraySort "$gpusort_arrays"; then
 	gpusort="$gpusort SET gpusort.force = on;"
+	forced=", forced (gpusort.force = on): of so few rows the planner would leave sorts to PostgreSQL"
 fi
 uses GpuSort "$by_bytes" && uses GpuSort "$by_language" && uses GpuArraySort "$gpusort_arrays" ||
 	die "PostgreSQL did not choose gpusort's plans"
@@ -219,11 +228,11 @@ race()
 		"$(awk -v a="$stock_best" -v b="$best" 'BEGIN { printf "%.1f", a / b }')"
 }
 
-title "Times on the $device device: the better of two runs, PostgreSQL's without and with $workers workers"
+title "Times on the $device device${forced-}: the better of two runs, PostgreSQL's without and with $workers workers"
 race 'ORDER BY p COLLATE "C"' "$by_bytes"
 race 'ORDER BY p COLLATE "en_US.utf8"' "$by_language"
 race 'CREATE INDEX (COLLATE "en_US.utf8")' "$index"
-race 'array_agg(x), gpu_sort_array(a)' "$stock_arrays" "$gpusort_arrays"
+race "$stock_function, gpu_sort_array(a)" "$stock_arrays" "$gpusort_arrays"
 
 # ---- plans ----
 
@@ -273,8 +282,8 @@ grep -q 'Temporary Files' "$work/plan" || echo "    (these rows fit)"
 same 'ORDER BY p COLLATE "C"' "$by_bytes"
 
 echo
-query -c "SELECT format('In all gpusort sorted %s rows in %s sorts and built %s indexes; PostgreSQL had to complete %s of these sorts.',
-	rows, sorts, index_builds, fallbacks) FROM gpusort_stats"
+query -c "SELECT format('In all gpusort sorted about %s million rows in %s sorts and built %s indexes; PostgreSQL had to complete %s of these sorts.',
+	round(rows / 1e6, 1), sorts, index_builds, fallbacks) FROM gpusort_stats"
 stop_server demo
 echo "The server and its data are removed. What stays, and what removes it:"
 echo "    rm -r $build"

@@ -56,6 +56,7 @@ if [ "${1-}" = --quick ]; then
 	shift
 fi
 [ "$parts" != quick ] && [ $# -eq 0 ] && everything=yes || everything=no
+[ "$everything ${CI-}" != "yes true" ] || want_arm64=yes
 for name; do
 	[ -n "$(list_tests | while read -r _ test; do is_wanted "$test" "$name" && echo x; done)" ] ||
 		{ echo "test/parts has no such suite or test: $name" >&2; exit 2; }

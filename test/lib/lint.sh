@@ -289,12 +289,12 @@ check_parts()
 
 	listed=$(awk '!/^#/ && NF && $2 !~ /^fuzz\// { print $2 }' test/parts | sort)
 	here=$({
-		printf '%s\n' lint/sources build/production build/dist build/installcheck unit/plain/engines unit/plain/test_streaming
+		printf '%s\n' lint/sources build/production build/dist build/arm64 build/installcheck unit/plain/engines unit/plain/test_streaming
 		printf '%s\n' test/sql/*.sql | sed 's|^test/sql|regress|'
 		printf '%s\n' test/specs/*.spec | sed 's|^test/specs|isolation|'
 		printf '%s\n' test/t/*.pl | sed 's|^test/t|tap|'
 		printf '%s\n' test/unit/test_key*.c test/unit/test_{device,spill}.c |
-			sed -n 's|^test/unit/|unit/plain/|p; s|^unit/plain|unit/sanitized|p'
+			sed -n 's|^test/unit/|unit/plain/|p; s|^unit/plain|unit/sanitized|p; /icu/!s|^unit/sanitized|unit/arm64|p'
 	} | sed 's|\.[a-z]*$||' | sort)
 	awk '!/^#/ && NF && (NF != 2 || $1 !~ /^(quick|rest)$/) { print "test/parts:" FNR ": " $0 }' test/parts
 	uniq -d <<<"$listed" | sed 's|^|test/parts has twice: |'

@@ -4,7 +4,11 @@
 #	Sets and exports PG_CONFIG.  Packages that are missing are installed where this is
 #	Debian or Ubuntu and we are root; otherwise the exact commands are
 #	printed and the script ends.  Where nothing is missing nothing is touched,
-#	and no network is needed.  Sets installed to the packages that it installed.
+#	and no network is needed.  build/installed_packages names what it has ever installed; sets
+#	installed to what of it is there.
+#
+# now_and_then
+#	Prints of what it reads a line every ten seconds: what a silent command is doing.
 #
 # PG_CONFIG, if set, names the server to use, and is then never replaced.
 
@@ -119,26 +123,56 @@ missing_packages()
 	if [ -n "$(missing_locales)" ] && [ ! -e /usr/share/i18n/locales/en_US ]; then
 		echo locales
 	fi
+	[ "${want_arm64-}" != yes ] || missing_arm64_packages
 }
+
+# What compiles for arm64 and runs that: only continuous integration installs it
+missing_arm64_packages()
+{
+	[ "$(uname -m)" != aarch64 ] || return 0
+	command -v aarch64-linux-gnu-gcc >/dev/null || echo gcc-aarch64-linux-gnu
+	command -v aarch64-linux-gnu-g++ >/dev/null || echo g++-aarch64-linux-gnu
+	[ -e /usr/aarch64-linux-gnu/include/stdio.h ] || echo libc6-dev-arm64-cross
+	command -v qemu-aarch64 >/dev/null || echo qemu-user
+}
+
+now_and_then()
+{
+	local line shown=-10 begun=$SECONDS
+
+	while read -r line; do
+		if [ $((SECONDS - shown)) -ge 10 ]; then
+			echo "   $((SECONDS - begun)) s: ${line:0:90}"
+			shown=$SECONDS
+		fi
+	done
+}
+
+no_cluster_folder=/etc/postgresql-common/createcluster.d
 
 # Without the cluster that Debian's packages of a server make and start.  A subshell, whose traps remove
 # the setting however it ends
 install_packages()
 (
-	folder=/etc/postgresql-common/createcluster.d
+	set -o pipefail
+	folder=$no_cluster_folder
 	trap 'rm -f $folder/gpusort.conf; rmdir -p --ignore-fail-on-non-empty $folder' EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	mkdir -p $folder && echo 'create_main_cluster = false' >$folder/gpusort.conf || exit 1
-	DEBIAN_FRONTEND=noninteractive "$@" -q -o DPkg::Lock::Timeout=300 >/dev/null
+	DEBIAN_FRONTEND=noninteractive "$@" -q -o DPkg::Lock::Timeout=300 | now_and_then
 )
+
+update_lists()
+{
+	echo "== apt-get update"
+	(set -o pipefail; apt-get update -q | now_and_then)
+}
 
 check_prerequisites()
 {
-	local packages install
-
-	installed=
+	local packages install list=$root/build/installed_packages
 
 	if [ -n "${PG_CONFIG-}" ] && ! pg_config_usable "$PG_CONFIG"; then
 		echo "PG_CONFIG=$PG_CONFIG is not a whole PostgreSQL of $pg_major_min or later:" >&2
@@ -156,9 +190,18 @@ check_prerequisites()
 			exit 1
 		fi
 		if [ "$(id -u)" -ne 0 ]; then
-			echo "Something is missing. Install it with:" >&2
+			echo "Something is missing. As root, install it with:" >&2
 			echo >&2
-			echo "    sudo apt-get update && sudo $install" >&2
+			case $packages in
+				*postgresql-[0-9]*)
+					echo "    # the new server needs no cluster of its own" >&2
+					echo "    mkdir -p $no_cluster_folder" >&2
+					echo "    echo 'create_main_cluster = false' >$no_cluster_folder/gpusort.conf" >&2
+					install+="; rm $no_cluster_folder/gpusort.conf"
+					;;
+			esac
+			echo "    apt-get update" >&2
+			echo "    $install" >&2
 			echo >&2
 			exit 1
 		fi
@@ -167,17 +210,19 @@ check_prerequisites()
 	if [ -n "$packages" ]; then
 		# Without package lists, or with old ones, names and files are wrong
 		if ! apt-cache show $packages >/dev/null 2>&1; then
-			echo "== apt-get update"
-			apt-get update -q >/dev/null || exit 1
+			update_lists || exit 1
 			packages=$(missing_packages | sort -u | tr '\n' ' ')
 			install="apt-get install -y --no-install-recommends $packages"
 		fi
 		echo "== Installing what is missing, which takes a minute or more"
 		echo "$install"
-		install_packages $install ||
-			{ apt-get update -q >/dev/null && install_packages $install; } || exit 1
-		installed=$packages
+		install_packages $install || { update_lists && install_packages $install; } || exit 1
+		mkdir -p "${list%/*}"
+		printf '%s\n' $packages >>"$list"
 	fi
+	installed=$(sort -u "$list" 2>/dev/null | while read -r packages; do
+		dpkg -s "$packages" >/dev/null 2>&1 && printf '%s ' "$packages"
+	done)
 
 	if [ -z "${PG_CONFIG-}" ] && ! PG_CONFIG=$(find_pg_config); then
 		echo "No whole PostgreSQL of $pg_major_min or later was found; set PG_CONFIG." >&2

@@ -89,12 +89,11 @@ make_work_dir()
 # does not know of LOCPATH
 make_locales()
 {
-	local locale
-
+	echo "== making locales that the system lacks, which takes a minute or more: $wanted_locales"
 	mkdir "$work/locales" "$work/bin"
-	for locale in $wanted_locales; do
-		localedef -i "$locale" -f UTF-8 "$work/locales/$locale.utf8" || exit 1
-	done
+	printf '%s\n' $wanted_locales |
+		xargs -P "$(nproc)" -I{} sh -c 'localedef -i {} -f UTF-8 "$0/{}.utf8" && echo {}' "$work/locales" | now_and_then
+	[ "$(ls "$work/locales" | wc -l)" -eq "$(wc -w <<<"$wanted_locales")" ] || exit 1
 	printf '#!/bin/sh\n%s "$@"\n[ "$*" != -a ] || ls "%s"\n' "$(command -v locale)" "$work/locales" >"$work/bin/locale"
 	chmod -R a+rX "$work/locales" "$work/bin"
 	chmod a+x "$work/bin/locale"

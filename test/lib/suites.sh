@@ -20,6 +20,7 @@ run_job()
 	case $job in
 		build/production) suite_build ;;
 		build/dist) suite_dist ;;
+		build/arm64) suite_arm64 ;;
 		build/installcheck) suite_installcheck ;;
 		lint/*) suite_lint ;;
 		unit/*) suite_unit "${job#*/}" "$@" ;;
@@ -193,6 +194,48 @@ suite_dist()
 	fi
 }
 
+# What cannot be compiled, or run, for arm64 here.  The server's headers are those of this machine
+arm64_missing()
+{
+	if [ "$(uname -m)" = aarch64 ]; then
+		echo "this machine is arm64, and the other tests are for it"
+	elif [ -n "$(missing_arm64_packages)" ]; then
+		echo "on Debian apt-get install" $(missing_arm64_packages)
+	fi
+}
+
+# The library for arm64, linked, without optimization to save time.  Of the CUDA device what runs on the CPU:
+# kernels are the same for every processor.  So are the toolkit's headers
+suite_arm64()
+{
+	local missing dir=$root/build/arm64 toolkit include cross=(CC=aarch64-linux-gnu-gcc WERROR=1 COPT=-O0)
+
+	missing=$(arm64_missing)
+	if [ -n "$missing" ]; then
+		echo "build/arm64 is skipped: $missing"
+		return
+	fi
+	if make_gpusort "$dir" -j"$compilers" "${cross[@]}" CUDA=no >"$log/arm64.log" 2>&1 &&
+		aarch64-linux-gnu-readelf -h "$dir/gpusort.so" | grep -q 'Machine:.*AArch64'; then
+		count build/arm64 1 0
+	else
+		show_build_errors "$log/arm64.log"
+		count build/arm64 0 1
+	fi
+	[ $with_cuda = yes ] || return
+	toolkit=$("$nvcc" --dryrun -c -o /dev/null "$root/Makefile" -x cu 2>&1 | sed -n 's/^#\$ TOP=//p')
+	include=$(dirname "$(find -L "$toolkit" -name cuda_runtime.h | head -1)")
+	if NVCC_CCBIN=aarch64-linux-gnu-g++ make_gpusort "$dir-cuda" -j"$compilers" "${cross[@]}" CUDA=yes NVCC="$nvcc" \
+		NVCCFLAGS="-O0 -std=c++17 -I$root/src -I$root/cuda -isystem $include/cccl -isystem $include \
+			-gencode arch=compute_75,code=compute_75 -Xcompiler -fPIC,-Wall,-Wextra -Werror all-warnings" \
+		src/service/service_devices.o $(cd "$root" && ls cuda/device/*.cu | sed 's/cu$/o/') >"$log/arm64-cuda.log" 2>&1; then
+		count build/arm64 1 0
+	else
+		show_build_errors "$log/arm64-cuda.log"
+		count build/arm64 0 1
+	fi
+}
+
 # "make installcheck" on a server that preloads gpusort, and on one that does not
 suite_installcheck()
 {
@@ -228,11 +271,11 @@ suite_lint()
 	count lint "$ok" "$bad"
 }
 
-# Programs of the unit tests, built plain or sanitized
+# Programs of the unit tests, built plain, sanitized, or for arm64 to run under an emulator
 suite_unit()
 {
 	# SANITIZE of the environment or of make's command line is for the sanitized build alone
-	local variant=$1 dir=$build/unit program engine options=(SANITIZE=) programs=()
+	local variant=$1 dir=$build/unit program engine options=(SANITIZE=) programs=() emulator=() missing only
 	shift
 
 	for program; do
@@ -247,6 +290,15 @@ suite_unit()
 	if [ "$variant" = sanitized ]; then
 		dir=$build/unit-${SANITIZE/,/-}
 		options=(SANITIZE="$SANITIZE")
+	elif [ "$variant" = arm64 ]; then
+		missing=$(arm64_missing)
+		if [ -n "$missing" ]; then
+			echo "unit/arm64 is skipped: $missing"
+			return
+		fi
+		dir=$build/unit-arm64
+		options+=(CC=aarch64-linux-gnu-gcc)
+		emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu)
 	elif [ $with_cuda = yes ]; then
 		options+=(CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a" NVCC="$nvcc")
 	fi
@@ -268,6 +320,15 @@ suite_unit()
 			plain/test_streaming)
 				[ $with_cuda = no ] || run_unit "$dir/test_streaming"
 				;;
+			# an emulator takes four to nine times as long: a minute for all of arm64
+			arm64/test_device)
+				for only in "keys of tuples" "interleaved" "chunks: cancel"; do
+					run_unit "$dir/test_device" host --only "$only"
+				done
+				;;
+			arm64/test_spill)
+				run_unit "$dir/test_spill" --cases 0
+				;;
 			*/test_device)
 				run_unit "$dir/test_device" host
 				[ "$variant" != plain ] || [ $with_cuda = no ] || run_unit "$dir/test_device" cuda
@@ -287,7 +348,7 @@ run_unit()
 	output=$log/$(echo "$name" | tr '/ ' '--').log
 	# glibc 2.36's newlocale() does not free what it makes of LOCPATH, where the system lacks locales
 	LSAN_OPTIONS=suppressions="$root/test/lib/lsan_suppressions" UBSAN_OPTIONS=print_stacktrace=1 \
-		interruptible timeout -k 10 $suite_limit_s "$@" >"$output" 2>&1
+		interruptible timeout -k 10 $suite_limit_s "${emulator[@]}" "$@" >"$output" 2>&1
 	status=$?
 	read_counts "$output" $status
 	count "$name" "$ok" "$bad"

@@ -34,6 +34,7 @@ my @commands = (
 	[ qr/^DATA_SOURCE_NAME=/, 'compat_monitoring does it' ],
 	[ qr/^psql -X -d mydb -f docs\/(advise|distinct|reindex)\.sql$/, 'docs_advise or docs_reindex runs it' ],
 	[ qr/^sh docs\/collation\.sh /, 'docs_collation runs it' ],
+	[ qr/^\S*gpusort-enable\b/, \&enable_gpusort ],
 	[ qr/^V=\d+$/, 'the version of the two commands with apt-get' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^Device: /, 'needs several devices; devices_several has them' ],
@@ -68,6 +69,16 @@ sub break_index
 		INSERT INTO t VALUES ('s'), ('t'), ('z');
 		CREATE INDEX t_p ON t (p);
 		UPDATE pg_collation SET $column = 'et', collversion = '1.0' WHERE collname = 'upgraded';));
+}
+
+sub enable_gpusort
+{
+	my ($item, $text) = @_;
+	my ($mode) = $text =~ /(\w+)$/;
+
+	$node->command_ok([ 'sh', 'packaging/gpusort-enable', '-D', $node->data_dir, $mode ], $text);
+	$node->restart;
+	is($node->safe_psql('postgres', 'SHOW gpusort.enabled'), $mode, "$text: enabled");
 }
 
 sub restore_dump
