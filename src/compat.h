@@ -344,7 +344,8 @@ typedef enum GsWait
 	GS_WAIT_STAGING,			/* for staging memory that other sorts hold */
 	GS_WAIT_FEED,				/* for the device to take what was fed */
 	GS_WAIT_SORT,				/* for the device to sort */
-	GS_WAIT_FETCH				/* for sorted rows */
+	GS_WAIT_FETCH,				/* for sorted rows */
+	GS_WAIT_TABLE				/* for the table of a collation that another process makes */
 } GsWait;
 
 static inline uint32
@@ -352,7 +353,8 @@ gs_compat_wait_event(GsWait wait)
 {
 #if PG_VERSION_NUM >= 170000
 	static const char *const names[] = {
-		"GpusortServiceMain", "GpusortStaging", "GpusortFeed", "GpusortSort", "GpusortFetch"
+		"GpusortServiceMain", "GpusortStaging", "GpusortFeed", "GpusortSort", "GpusortFetch",
+		"GpusortTable"
 	};
 	static uint32 events[lengthof(names)];
 
