@@ -233,13 +233,11 @@ struct ArrayLane
   ArraySlot slots[max_slots];
 };
 
-// A collation's table in the caller's memory, and in the device's.  Open sorts use the copy.
+// A collation's table in the caller's memory, and in the device's until the device is closed.
 struct TableCopy
 {
   const GsTextTable *original;
-  void *copy;
-  u64 bytes;
-  u32 n_sorts;
+  std::unique_ptr<void, cudaError_t (*)(void *)> copy;
 };
 
 } // namespace gpusort

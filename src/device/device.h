@@ -78,7 +78,7 @@
  *
  * Threads
  *	  All functions of one GsDevice but pin are called from one thread at a time.  They only book and queue,
- *	  except open, close, pin, and sort_open with a table that no open sort has: these take longer.  No
+ *	  except open, close, pin, and sort_open with a table for the first time: these take longer.  No
  *	  function waits for another device.  Devices may run threads of their own, with all signals blocked.
  *
  *-------------------------------------------------------------------------
