@@ -548,6 +548,19 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 	InvokeFunctionExecuteHook(function);
 }
 
+/* May a role REINDEX a table? */
+static inline bool
+gs_compat_may_reindex(Oid table, Oid role)
+{
+#if PG_VERSION_NUM >= 170000
+	return pg_class_aclcheck(table, role, ACL_MAINTAIN) == ACLCHECK_OK;
+#elif PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, table, role);
+#else
+	return pg_class_ownercheck(table, role);
+#endif
+}
+
 /* The parameters of an ExecutorRun hook.  PostgreSQL 18 dropped execute_once. */
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_executor_run_params	QueryDesc *query, ScanDirection direction, uint64 count
