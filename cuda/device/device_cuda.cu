@@ -216,6 +216,8 @@ void cuda_info(GsDevice *device, GsDeviceInfo *info)
   *info = device->info;
   info->memory_limit = device->memory->limit();
   info->memory_used = device->memory->used();
+  info->jobs_ended = device->jobs_ended;
+  info->jobs_pending = device->jobs_begun - info->jobs_ended;
 }
 
 void pin(GsDevice *device, void *memory, size_t bytes)
@@ -325,6 +327,7 @@ void submit(RequestQueue *queue, const Request &request)
 {
   Failure failure;
 
+  request.sort->device->jobs_begun++;
   request.job->error.message[0] = '\0';
   __atomic_store_n(&request.job->status, static_cast<int32_t>(GS_PENDING), __ATOMIC_RELAXED);
   if (!guarded(&failure, [&] { queue->push(request); }))

@@ -254,6 +254,8 @@ struct GsDevice
   std::vector<GsDeviceSort *> sorts;
   std::vector<gpusort::TableCopy> tables;
   std::atomic<bool> trim_wanted{false};
+  std::atomic<uint64_t> jobs_begun{0};
+  std::atomic<uint64_t> jobs_ended{0};
 
   std::atomic<bool> lost{false};
   std::mutex lost_lock;

@@ -309,6 +309,8 @@ typedef struct GsDeviceInfo
 	uint64_t	memory_total;	/* bytes that the device has */
 	uint64_t	memory_limit;	/* bytes that it may hold for sorts */
 	uint64_t	memory_used;	/* bytes held by open sorts */
+	uint64_t	jobs_pending;	/* a GPU, which may hang: jobs that have not ended */
+	uint64_t	jobs_ended;
 } GsDeviceInfo;
 
 typedef struct GsSortSpec
