@@ -344,7 +344,8 @@ typedef enum GsWait
 	GS_WAIT_STAGING,			/* for staging memory that other sorts hold */
 	GS_WAIT_FEED,				/* for the device to take what was fed */
 	GS_WAIT_SORT,				/* for the device to sort */
-	GS_WAIT_FETCH				/* for sorted rows */
+	GS_WAIT_FETCH,				/* for sorted rows */
+	GS_WAIT_TABLE				/* for the table of a collation that another process makes */
 } GsWait;
 
 static inline uint32
@@ -352,7 +353,8 @@ gs_compat_wait_event(GsWait wait)
 {
 #if PG_VERSION_NUM >= 170000
 	static const char *const names[] = {
-		"GpusortServiceMain", "GpusortStaging", "GpusortFeed", "GpusortSort", "GpusortFetch"
+		"GpusortServiceMain", "GpusortStaging", "GpusortFeed", "GpusortSort", "GpusortFetch",
+		"GpusortTable"
 	};
 	static uint32 events[lengthof(names)];
 
@@ -544,6 +546,19 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, type, get_func_name(function));
 	InvokeFunctionExecuteHook(function);
+}
+
+/* May a role REINDEX a table? */
+static inline bool
+gs_compat_may_reindex(Oid table, Oid role)
+{
+#if PG_VERSION_NUM >= 170000
+	return pg_class_aclcheck(table, role, ACL_MAINTAIN) == ACLCHECK_OK;
+#elif PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, table, role);
+#else
+	return pg_class_ownercheck(table, role);
+#endif
 }
 
 /* The parameters of an ExecutorRun hook.  PostgreSQL 18 dropped execute_once. */

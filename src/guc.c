@@ -41,6 +41,7 @@ bool		gs_guc_log_refusals = false;
 int			gs_guc_min_rows = 20000;
 int			gs_guc_wait_timeout_ms = 1000;
 int			gs_guc_role_memory_kb = 0;
+int			gs_guc_service_timeout_s = 60;
 
 int			gs_guc_device = GS_CHOOSE_AUTO;
 char	   *gs_guc_devices = NULL;
@@ -207,6 +208,11 @@ define_server_settings(void)
 							"the GPU's free memory, or a quarter of the machine's memory for the host device.",
 							&gs_guc_device_memory_mb, 0, 0, MAX_DEVICE_MEMORY_MB,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.service_timeout",
+							"Sets after how long without any progress of gpusort's service PostgreSQL sorts instead.",
+							"Open sorts are lost then, and run again where that is possible. Zero means that sorts wait.",
+							&gs_guc_service_timeout_s, 60, 0, INT_MAX / 1000,
+							PGC_SIGHUP, GUC_UNIT_S, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
 							"Sets the number of threads of the host device.",
 							"Zero means one for each processor core.",

@@ -39,6 +39,9 @@ extern int	gs_guc_wait_timeout_ms;
 /* for superusers, also for roles */
 extern int	gs_guc_role_memory_kb;	/* 0: no limit */
 
+/* for the server */
+extern int	gs_guc_service_timeout_s;	/* 0: none */
+
 /* at server start */
 extern int	gs_guc_device;		/* a GsDeviceChoice */
 extern char *gs_guc_devices;	/* numbers and UUIDs, or empty: all */

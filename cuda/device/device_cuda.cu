@@ -184,27 +184,11 @@ void discard_memory(GsDeviceSort *sort)
   sort->device->memory->discard(memory);
 }
 
-// Notes that a sort no longer uses a table's copy.  After the last sort, a thread of the device frees the
-// copy.
-void release_table(GsDevice *device, const GsTextTable *copy)
-{
-  auto table = std::find_if(device->tables.begin(), device->tables.end(),
-                            [copy](const TableCopy &known) { return known.copy == copy; });
-
-  if (--table->n_sorts > 0)
-    return;
-  device->memory->discard({table->copy});
-  device->memory->release(table->bytes);
-  device->tables.erase(table);
-}
-
 void cuda_sort_close(GsDeviceSort *sort)
 {
   GsDevice *device = sort->device;
   Failure failure;
 
-  if (sort->spec.tuple_keys.table != nullptr)
-    (void)guarded(&failure, [&] { release_table(device, sort->spec.tuple_keys.table); });
   // Memory that could not be discarded stays reserved.
   if (guarded(&failure, [&] { discard_memory(sort); }))
     device->memory->release(sort->memory_held());
@@ -232,6 +216,8 @@ void cuda_info(GsDevice *device, GsDeviceInfo *info)
   *info = device->info;
   info->memory_limit = device->memory->limit();
   info->memory_used = device->memory->used();
+  info->jobs_ended = device->jobs_ended;
+  info->jobs_pending = device->jobs_begun - info->jobs_ended;
 }
 
 void pin(GsDevice *device, void *memory, size_t bytes)
@@ -277,31 +263,26 @@ void check_spec(const GsSortSpec &spec)
     fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec.engine));
 }
 
-// Returns the device's copy of a table, for another sort.
+// Returns the device's copy of a table.
 const GsTextTable *copy_table(GsDevice *device, const GsTextTable *table)
 {
-  for (TableCopy &known : device->tables)
+  for (const TableCopy &known : device->tables)
     if (known.original == table)
-    {
-      known.n_sorts++;
-      return static_cast<const GsTextTable *>(known.copy);
-    }
+      return static_cast<const GsTextTable *>(known.copy.get());
 
   GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
 
-  DeviceMemory &memory = *device->memory;
   Stream stream;
+  void *memory = nullptr;
 
-  device->tables.reserve(device->tables.size() + 1);
+  GS_CUDA_TRY(cudaMalloc(&memory, table->size));
 
-  Reservation reservation(memory, table->size, "a table of a collation");
-  DeviceBuffer buffer(memory, table->size, stream);
+  TableCopy copy{table, {memory, cudaFree}};
 
-  GS_CUDA_TRY(cudaMemcpyAsync(buffer.get(), table, table->size, cudaMemcpyHostToDevice, stream));
+  GS_CUDA_TRY(cudaMemcpyAsync(memory, table, table->size, cudaMemcpyHostToDevice, stream));
   GS_CUDA_TRY(cudaStreamSynchronize(stream));
-  reservation.keep();
-  device->tables.push_back({table, buffer.detach(), table->size, 1});
-  return static_cast<const GsTextTable *>(device->tables.back().copy);
+  device->tables.push_back(std::move(copy));
+  return static_cast<const GsTextTable *>(memory);
 }
 
 GsDeviceSort *open_sort(GsDevice *device, const GsSortSpec &spec)
@@ -346,6 +327,7 @@ void submit(RequestQueue *queue, const Request &request)
 {
   Failure failure;
 
+  request.sort->device->jobs_begun++;
   request.job->error.message[0] = '\0';
   __atomic_store_n(&request.job->status, static_cast<int32_t>(GS_PENDING), __ATOMIC_RELAXED);
   if (!guarded(&failure, [&] { queue->push(request); }))

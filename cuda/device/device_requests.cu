@@ -77,6 +77,7 @@ void end_request(const Request &request, const Failure &outcome)
     device->lost_error = outcome.error;
     device->lost.store(true, std::memory_order_release);
   }
+  device->jobs_ended++;
   job->error = outcome.error;
   __atomic_store_n(&job->status, static_cast<int32_t>(outcome.status), __ATOMIC_RELEASE);
   if (device->config.notify != nullptr)

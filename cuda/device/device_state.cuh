@@ -233,13 +233,11 @@ struct ArrayLane
   ArraySlot slots[max_slots];
 };
 
-// A collation's table in the caller's memory, and in the device's.  Open sorts use the copy.
+// A collation's table in the caller's memory, and in the device's until the device is closed.
 struct TableCopy
 {
   const GsTextTable *original;
-  void *copy;
-  u64 bytes;
-  u32 n_sorts;
+  std::unique_ptr<void, cudaError_t (*)(void *)> copy;
 };
 
 } // namespace gpusort
@@ -256,6 +254,8 @@ struct GsDevice
   std::vector<GsDeviceSort *> sorts;
   std::vector<gpusort::TableCopy> tables;
   std::atomic<bool> trim_wanted{false};
+  std::atomic<uint64_t> jobs_begun{0};
+  std::atomic<uint64_t> jobs_ended{0};
 
   std::atomic<bool> lost{false};
   std::mutex lost_lock;

@@ -385,7 +385,7 @@ gs_client_close(GsClient *client)
 		gs_client_count_temp_blocks(client);
 		temp_bytes = session->outcome.temp_bytes;
 		tablespace = session->temp_tablespace;
-		if (gs_client_is_served(client))
+		if (gs_client_is_known(client))
 		{
 			session->state = GS_SESSION_CLOSING;
 			gs_session_request(client->number);

@@ -15,6 +15,7 @@
 
 #include "client/client_private.h"
 #include "compat.h"
+#include "guc.h"
 
 /* Raise the error that the session's files have met with, if any. */
 static void
@@ -56,14 +57,52 @@ typedef struct Wait
 	GsWait		event;
 	bool		sleeping;
 	instr_time	since;
+	uint32		progress;		/* as it was last seen, and this number of times since */
+	int			n_seen;
 } Wait;
+
+/*
+ * If the service has not moved for gpusort.service_timeout, it counts as gone until it moves again
+ * (service/README.md).  Its sessions are lost for good.
+ */
+static void
+look_at_service(Wait *wait)
+{
+	uint32		progress = __atomic_load_n(&gs_shared->progress, __ATOMIC_RELAXED);
+	bool		stuck = false;
+
+	if (progress != wait->progress)
+		wait->n_seen = 0;
+	wait->progress = progress;
+	if (gs_guc_service_timeout_s > 0 && wait->n_seen++ >= gs_guc_service_timeout_s * 1000 / GS_WAIT_MS)
+	{
+		gs_lock();
+		stuck = gs_shared->alive && __atomic_load_n(&gs_shared->progress, __ATOMIC_RELAXED) == progress;
+		if (stuck)
+		{
+			gs_shared->alive = false;
+			gs_shared->stuck = true;
+			gs_shared->generation++;
+		}
+		gs_unlock();
+	}
+	gs_client_wake_service();	/* if it is idle, it shows now that it moves */
+	if (stuck)
+		ereport(LOG,
+				(errmsg("gpusort service (process %d) has made no progress for %d seconds", gs_shared->pid,
+						gs_guc_service_timeout_s),
+				 errdetail("Its sorts are lost. PostgreSQL does all sorts until the service goes on.")));
+}
 
 /* The caller tests its condition before and after this call, so no wake-up is lost. */
 static void
 wait_on(Wait *wait)
 {
 	if (wait->sleeping)
-		ConditionVariableTimedSleep(wait->cv, GS_WAIT_MS, gs_compat_wait_event(wait->event));
+	{
+		if (ConditionVariableTimedSleep(wait->cv, GS_WAIT_MS, gs_compat_wait_event(wait->event)))
+			look_at_service(wait);
+	}
 	else
 	{
 		ConditionVariablePrepareToSleep(wait->cv);

@@ -42,11 +42,18 @@ gs_client_is_mine(const GsClient *client)
 	return client->session->id == client->id;
 }
 
-/* Is the service that the session was opened with still at work? */
+/* Is the service that the session was opened with still at work, and was so all the time? */
 static inline bool
 gs_client_is_served(const GsClient *client)
 {
 	return gs_shared->alive && gs_shared->generation == client->generation;
+}
+
+/* May that service still use the session's memory?  Then only the service frees it, even if it is stuck. */
+static inline bool
+gs_client_is_known(const GsClient *client)
+{
+	return gs_shared->pid != 0 && client->generation >= gs_shared->began;
 }
 
 static inline void

@@ -78,7 +78,7 @@
  *
  * Threads
  *	  All functions of one GsDevice but pin are called from one thread at a time.  They only book and queue,
- *	  except open, close, pin, and sort_open with a table that no open sort has: these take longer.  No
+ *	  except open, close, pin, and sort_open with a table for the first time: these take longer.  No
  *	  function waits for another device.  Devices may run threads of their own, with all signals blocked.
  *
  *-------------------------------------------------------------------------
@@ -309,6 +309,8 @@ typedef struct GsDeviceInfo
 	uint64_t	memory_total;	/* bytes that the device has */
 	uint64_t	memory_limit;	/* bytes that it may hold for sorts */
 	uint64_t	memory_used;	/* bytes held by open sorts */
+	uint64_t	jobs_pending;	/* a GPU, which may hang: jobs that have not ended */
+	uint64_t	jobs_ended;
 } GsDeviceInfo;
 
 typedef struct GsSortSpec

@@ -83,6 +83,8 @@ device_state(const GsShared *shared, const GsSharedDevice *device)
 {
 	if (shared->state == GS_SERVICE_OFF)
 		return "off";
+	if (shared->stuck)
+		return "stuck";
 	if (shared->state != GS_SERVICE_READY || !shared->alive)
 		return "starting";
 	return device->ready ? "ready" : "lost";

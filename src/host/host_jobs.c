@@ -119,7 +119,7 @@ make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, Gs
 		return;
 	key_len = gs_tuple_key_write(keys, row, values, scratch, (uint8_t *) image->data + begin + *used,
 								 image->key_bytes + GS_TEXT_SLACK - *used);
-	if (key_len == 0)
+	if (key_len == 0 || key_len > image->key_bytes - *used)
 		return;
 	record->key_off = (uint32_t) begin + *used;
 	record->key_len = key_len;

@@ -80,6 +80,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_am_d.h"
@@ -513,12 +514,13 @@ see_object(ObjectAccessType access, Oid class, Oid object, int column, void *arg
 
 /*
  * The lock keeps indexes from being dropped while they are patched.  We do not wait for it: PostgreSQL's
- * command does that, in its own order of locks, after it has checked privileges.
+ * command does that, in its own order of locks.  Whoever lacks the privilege gets no lock here either.
  */
 void
 gs_index_see_reindex(const ReindexStmt *stmt)
 {
 	Oid			oid;
+	Oid			table;
 	Relation	relation;
 	List	   *indexes = NIL;
 	ListCell   *lc;
@@ -527,7 +529,11 @@ gs_index_see_reindex(const ReindexStmt *stmt)
 		gs_guc_enabled == GS_ENABLED_OFF || !gs_guc_index_build)
 		return;
 	oid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	if (!OidIsValid(oid) || IsCatalogRelationOid(oid) || !ConditionalLockRelationOid(oid, AccessShareLock))
+	if (!OidIsValid(oid) || IsCatalogRelationOid(oid))
+		return;
+	table = IndexGetRelation(oid, true);	/* invalid: it is no index */
+	if (!gs_compat_may_reindex(OidIsValid(table) ? table : oid, GetUserId()) ||
+		!ConditionalLockRelationOid(oid, AccessShareLock))
 		return;
 	relation = RelationIdGetRelation(oid);
 	if (RelationIsValid(relation))

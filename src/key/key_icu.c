@@ -418,8 +418,8 @@ put_from_table(GsKeyCollator *collator, GsVarBytes text, uint8 *dst, size_t room
 	return true;
 }
 
-static GsTextTable *
-make_device_table(void *arg)
+static void *
+make_device_table(void *arg, Size *size)
 {
 	GsKeyCollator *collator = arg;
 	GsIcuCharacters *characters = NULL;
@@ -428,7 +428,9 @@ make_device_table(void *arg)
 		make_table(collator);
 	if (collator->table != NULL)
 		characters = gs_icu_table_offer(collator->table);
-	return characters == NULL ? NULL : &characters->text;
+	if (characters != NULL)
+		*size = characters->text.size;
+	return characters;
 }
 
 const GsTextTable *

@@ -14,6 +14,7 @@
 #include <locale.h>
 
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "fault.h"
@@ -49,14 +50,23 @@ find_fault(const GsLibcTable *table, locale_t locale, bool utf8)
 }
 
 /* Returns a proven table of a locale, from malloc().  NULL: the locale is refused, and the log says why. */
-static GsTextTable *
-make_table(void *arg)
+static void *
+make_table(void *arg, Size *size)
 {
 	const char *name = arg;
 	bool		utf8 = GetDatabaseEncoding() == PG_UTF8;
 	locale_t	locale = newlocale(LC_COLLATE_MASK, name, (locale_t) 0);
 	GsLibcTable *table = NULL;
 	const char *why = "the system does not have it";
+
+	elog(DEBUG1, "gpusort makes the table of libc locale \"%s\"", name);
+#ifdef GPUSORT_FAULTS
+	while (GS_FAULT("libc_table"))
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1000);
+	}
+#endif
 
 	if (scratch == NULL)
 		why = "memory is short";
@@ -76,7 +86,9 @@ make_table(void *arg)
 	else if (GS_FAULT("libc_weight"))
 		gs_libc_table_plant(table, 'm', 'n');
 #endif
-	return table == NULL ? NULL : &table->text;
+	if (table != NULL)
+		*size = table->text.size;
+	return table;
 }
 
 bool
@@ -94,8 +106,8 @@ gs_libc_lookup(Oid oid, const char *locale, const GsLibcCollation **libc)
 		collation = MemoryContextAllocZero(TopMemoryContext, sizeof(GsLibcCollation));
 		collation->oid = oid;
 		collation->name = MemoryContextStrdup(TopMemoryContext, locale);
-		collation->table = (const GsLibcTable *) gs_tables_get(collation->name, false, make_table,
-															   collation->name, &collation->entry);
+		collation->table = gs_tables_get(collation->name, false, make_table, collation->name,
+										 &collation->entry);
 		collation->next = collations;
 		collations = collation;
 	}

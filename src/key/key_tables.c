@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * key_tables.c
- *	  Tables of collations that all processes share (key_tables.h).
+ *	  What processes share about collations (key_tables.h).
  *
- * A lock of its own lets only one process make a table.
+ * A lock guards the list of names.  It is not held while a table is made: the entry says that a process
+ * makes it, and others that need the table sleep on a condition variable.
  *
- * Tests: regress/keys_libc, regress/keys_icu, tap/order_sample
+ * Tests: regress/keys_libc, regress/keys_icu, tap/order_tables
  *
  *-------------------------------------------------------------------------
  */
@@ -13,31 +14,46 @@
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 
+#include "compat.h"
 #include "gpusort.h"
+#include "guc.h"
 #include "key/key_tables.h"
 
-/* The table of a UTF-8 locale of libc has 1.3 MB, that of an ICU collation 0.15 MB. */
-#define TABLES				64
-#define TABLE_BYTES			((Size) 8 << 20)
+/*
+ * The table of a UTF-8 locale of libc has 1.3 MB, that of an ICU collation 0.15 MB.  docs/sorts.md names the
+ * limit.  Memory that no table needs is never touched, so the system does not provide it.
+ */
+#define TABLES				256
+#define TABLE_BYTES			((Size) 32 << 20)
 
 #define TRANCHE				GPUSORT_NAME "_locales"
 
-/* The lock protects all fields except refused, which only changes to true. */
+typedef enum TableState
+{
+	TABLE_NONE,					/* also after an error: the next process makes it */
+	TABLE_MAKING,
+	TABLE_MADE
+} TableState;
+
+/* The lock protects all fields except refused, which only changes to true.  name, encoding are constant. */
 struct GsTableEntry
 {
 	char		name[NAMEDATALEN];
 	int			encoding;
+	TableState	state;
 	bool		refused;
-	Size		table;			/* offset in TablesShared.tables; TABLE_BYTES: there was no room */
+	const void *table;			/* MADE; NULL: refused, or there was no room */
 };
 
 typedef struct TablesShared
 {
 	LWLock	   *lock;
+	ConditionVariable made;		/* an entry is not MAKING any more */
 	int			n;
 	GsTableEntry entries[TABLES];
 	Size		used;			/* bytes of tables */
@@ -49,6 +65,8 @@ static TablesShared *shared = NULL;
 void
 gs_tables_shmem_request(void)
 {
+	if (gs_guc_device == GS_CHOOSE_OFF)
+		return;
 	RequestAddinShmemSpace(sizeof(TablesShared));
 	RequestNamedLWLockTranche(TRANCHE, 1);
 }
@@ -58,85 +76,110 @@ gs_tables_shmem_startup(void)
 {
 	bool		found;
 
+	if (gs_guc_device == GS_CHOOSE_OFF)
+		return;
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	shared = ShmemInitStruct("gpusort locales", sizeof(TablesShared), &found);
 	if (!found)
 	{
 		memset(shared, 0, offsetof(TablesShared, tables));
 		shared->lock = &GetNamedLWLockTranche(TRANCHE)->lock;
+		ConditionVariableInit(&shared->made);
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
 
+/* With the lock held: the entry of a name, added if there is none.  NULL: there is no room for it. */
 static GsTableEntry *
 find_entry(const char *name)
 {
-	for (int i = 0; i < shared->n; i++)
-		if (strcmp(shared->entries[i].name, name) == 0 &&
-			shared->entries[i].encoding == GetDatabaseEncoding())
-			return &shared->entries[i];
-	return NULL;
-}
+	GsTableEntry *entry = shared->entries;
 
-static bool
-has_room(const char *name)
-{
-	return shared->n < TABLES && strlen(name) < NAMEDATALEN;
-}
-
-/* Adds a name to shared memory, with its table if there is room.  Without a table it is refused. */
-static GsTableEntry *
-add_entry(const char *name, const GsTextTable *table)
-{
-	GsTableEntry *entry;
-
-	if (!has_room(name))
+	for (; entry < shared->entries + shared->n; entry++)
+		if (strcmp(entry->name, name) == 0 && entry->encoding == GetDatabaseEncoding())
+			return entry;
+	if (shared->n == TABLES || strlen(name) >= NAMEDATALEN)
 		return NULL;
-	entry = &shared->entries[shared->n];
 	strlcpy(entry->name, name, NAMEDATALEN);
 	entry->encoding = GetDatabaseEncoding();
-	entry->refused = table == NULL;
-	entry->table = TABLE_BYTES;
-	if (table != NULL && table->size <= TABLE_BYTES - shared->used)
-	{
-		memcpy(shared->tables + shared->used, table, table->size);
-		entry->table = shared->used;
-		shared->used += MAXALIGN(table->size);
-	}
 	shared->n++;
 	return entry;
 }
 
-const GsTextTable *
-gs_tables_get(const char *name, bool must_be_shared, GsTextTable *(*make) (void *arg), void *arg,
-			  GsTableEntry **entry)
+/*
+ * Returns the entry of a name as soon as no other process makes its table.  *mine: this process now is the
+ * one that makes it.  NULL: there is no room for the name.
+ */
+static GsTableEntry *
+claim_entry(const char *name, bool *mine)
 {
-	GsTextTable *table = NULL;
+	GsTableEntry *entry;
+	bool		busy;
 
-	*entry = NULL;
-	if (shared == NULL)
-		return must_be_shared ? NULL : make(arg);
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	*entry = find_entry(name);
-	if (*entry == NULL && (!must_be_shared || has_room(name)))
+	for (;;)
 	{
-		table = make(arg);
-		if (table != NULL || !must_be_shared)
-			*entry = add_entry(name, table);
+		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+		entry = find_entry(name);
+		busy = entry != NULL && entry->state == TABLE_MAKING;
+		*mine = entry != NULL && entry->state == TABLE_NONE;
+		if (*mine)
+			entry->state = TABLE_MAKING;
+		LWLockRelease(shared->lock);
+		if (!busy)
+			break;
+		ConditionVariableSleep(&shared->made, gs_compat_wait_event(GS_WAIT_TABLE));
+	}
+	ConditionVariableCancelSleep();
+	return entry;
+}
+
+static void
+end_making(GsTableEntry *entry, TableState state, const void *table, Size size)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	entry->state = state;
+	if (table != NULL && size <= TABLE_BYTES - shared->used)
+	{
+		entry->table = memcpy(shared->tables + shared->used, table, size);
+		shared->used += MAXALIGN(size);
 	}
 	LWLockRelease(shared->lock);
-	if (*entry != NULL && (*entry)->table < TABLE_BYTES)
+	ConditionVariableBroadcast(&shared->made);
+}
+
+/* The process ends, or an error ended its make(). */
+static void
+give_up(int code, Datum entry)
+{
+	end_making((GsTableEntry *) DatumGetPointer(entry), TABLE_NONE, NULL, 0);
+}
+
+const void *
+gs_tables_get(const char *name, bool must_be_shared, void *(*make) (void *arg, Size *size), void *arg,
+			  GsTableEntry **entry)
+{
+	void	   *table = NULL;
+	Size		size = 0;
+	bool		mine = false;
+
+	*entry = shared ? claim_entry(name, &mine) : NULL;
+	if (mine)
+	{
+		PG_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(*entry));
+		{
+			table = make(arg, &size);
+		}
+		PG_END_ENSURE_ERROR_CLEANUP(give_up, PointerGetDatum(*entry));
+		(*entry)->refused = table == NULL && !must_be_shared;
+		end_making(*entry, table == NULL && must_be_shared ? TABLE_NONE : TABLE_MADE, table, size);
+	}
+	if (must_be_shared || (*entry != NULL && (*entry)->table != NULL))
 	{
 		free(table);
-		return (GsTextTable *) (shared->tables + (*entry)->table);
+		return *entry == NULL ? NULL : (*entry)->table;
 	}
-	if (must_be_shared)
-	{
-		free(table);
-		return NULL;
-	}
-	if (table == NULL && *entry != NULL && !(*entry)->refused)
-		table = make(arg);
+	if (table == NULL && (*entry == NULL || !(*entry)->refused))
+		table = make(arg, &size);
 	return table;
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key_tables.h
- *	  Tables of collations (device/text_key.h) that all processes share.
+ *	  What processes share about collations: tables (device/text_key.h), and what else takes long to find out.
  *
  * The first process that needs a table makes it.  A table never changes, so no lock guards readers.
  *
@@ -20,14 +20,23 @@ extern void gs_tables_shmem_request(void);
 extern void gs_tables_shmem_startup(void);
 
 /*
- * Returns the table of a name, in the database's encoding.  The first caller's make(arg) returns it, from
- * malloc(), or NULL.  make() may raise an error.  Shared memory may be full, and a server may run without
- * preloading gpusort.  Then each process makes a table of its own, and a table that must be shared is NULL.
- * If make() returns NULL, the name is refused for all processes, unless the table must be shared.  *entry is
- * NULL if shared memory does not know the name.
+ * Returns the table of a name, in the database's encoding.  A table is any memory without pointers.
+ *
+ * The first caller's make(arg, &size) returns it, from malloc(), and its size.  Other callers wait meanwhile,
+ * and can be cancelled.  make() may check for interrupts and raise errors; then the next caller makes the
+ * table.  It must not ask for a table whose make() may ask for this one.  If it returns NULL, the name is
+ * refused until the server restarts.
+ *
+ * Shared memory may be full, and a server may run without preloading gpusort.  Then each process makes a
+ * table of its own, by malloc(), and should keep it.
+ *
+ * must_be_shared: no process makes its own, NULL is returned instead, and a make() that returns NULL is
+ * called again by the next caller.
+ *
+ * *entry is NULL if shared memory does not know the name.
  */
-extern const GsTextTable *gs_tables_get(const char *name, bool must_be_shared,
-										GsTextTable *(*make) (void *arg), void *arg, GsTableEntry **entry);
+extern const void *gs_tables_get(const char *name, bool must_be_shared,
+								 void *(*make) (void *arg, Size *size), void *arg, GsTableEntry **entry);
 
 /* Can a device make keys by a table: is it in shared memory, and made for that? */
 extern bool gs_tables_are_shared(const GsTextTable *table);

@@ -224,21 +224,22 @@ list_devices(GsError *error)
 static void
 end_without_device(const GsError *error)
 {
-	bool		ran_before = gs_shared->generation > 0;
+	bool		try_again = gs_shared->generation > 0 ||
+		(gs_n_devices > 0 && gs_devices[0].status == GS_NO_MEMORY);
 	bool		said_before;
 
 	gs_lock();
-	said_before = ran_before && strcmp(gs_shared->message, error->message) == 0;
+	said_before = strcmp(gs_shared->message, error->message) == 0;
 	strlcpy(gs_shared->message, error->message, sizeof(gs_shared->message));
-	if (!ran_before)
+	if (!try_again)
 		gs_shared->state = GS_SERVICE_OFF;
 	gs_unlock();
 	ereport(said_before ? DEBUG1 : WARNING,
 			(errmsg("gpusort has no device: %s", error->message),
 			 errdetail("PostgreSQL does all sorts itself.")));
 
-	/* a device that was found before may come back */
-	proc_exit(ran_before ? 1 : 0);
+	/* a device that was found before may come back, and there may be more memory or threads */
+	proc_exit(try_again ? 1 : 0);
 }
 
 static const char *
@@ -317,9 +318,9 @@ open_all(void (*notify) (void *arg), GsError *error)
 		for (int j = 0; j < gs_n_devices; j++)
 			if (gs_devices[j].config.ordinal == d->config.ordinal)
 				d->config.opened++;
-		if (i == 1 && GS_FAULT("device_open"))
+		if ((i == 1 && GS_FAULT("device_open")) || GS_FAULT("device_threads"))
 		{
-			d->status = GS_NO_DEVICE;
+			d->status = GS_FAULT("device_threads") ? GS_NO_MEMORY : GS_NO_DEVICE;
 			strlcpy(d->error.message, "fault point device_open", sizeof(d->error.message));
 		}
 		if (d->status != GS_OK)
@@ -701,7 +702,7 @@ gs_devices_try_again(void)
 	/* no sort can begin from then on */
 	gs_lock();
 	in_use = gs_shared->n_open > 0;
-	gs_shared->alive = in_use;
+	gs_shared->alive &= in_use;
 	gs_unlock();
 	if (in_use)
 		return;
@@ -712,6 +713,28 @@ gs_devices_try_again(void)
 }
 
 /* ---- all devices ---- */
+
+bool
+gs_devices_move(void)
+{
+	uint64		ended[GS_MAX_DEVICES] = {0};
+	bool		move = !GS_FAULT("device_hangs");
+
+	if (gs_ops == &gs_device_host)
+		return move;			/* its threads are the service's */
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].ready)
+		{
+			GsDeviceInfo info;
+
+			gs_ops->info(gs_devices[i].device, &info);
+			ended[i] = info.jobs_ended;
+			move &= info.jobs_pending == 0 || ended[i] != gs_devices[i].n_ended;
+		}
+	for (int i = 0; i < gs_n_devices && move; i++)
+		gs_devices[i].n_ended = ended[i];
+	return move;
+}
 
 void
 gs_devices_publish(void)

@@ -80,6 +80,7 @@ end_load(int number)
 		gs_job_close_sort(number, load->sort);
 	load->sort = NULL;
 	load->phase = LOAD_NONE;
+	load->refused = false;
 	s->waits_since = 0;
 	stop_reading(number);
 	gs_served_mark_due(number);

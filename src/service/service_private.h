@@ -72,6 +72,7 @@ typedef struct ServedDevice
 	GsStatus	status;			/* of that attempt */
 	GsError		error;
 	uint64		n_freed;		/* counts how often sorts have freed its memory */
+	uint64		n_ended;		/* GsDeviceInfo.jobs_ended, when all devices moved */
 	int			reading;		/* the session that reads a range (service_load.c); -1: none */
 	int			n_users;		/* sessions that have a sort on it, or wait for one */
 } ServedDevice;
@@ -384,6 +385,9 @@ extern void gs_devices_note_pinned(void);
 /* Log which devices sort; copy the state of the devices to shared memory. */
 extern void gs_devices_report(void);
 extern void gs_devices_publish(void);
+
+/* False: a GPU has jobs under way, none of which has ended since this was last true. */
+extern bool gs_devices_move(void);
 
 /* Called when the service is idle: restart it if a device should be opened again and no sort is open. */
 extern void gs_devices_try_again(void);

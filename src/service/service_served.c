@@ -25,13 +25,13 @@
  *				were no rows, there is no sort.
  *	  RANGES	service_ranges.c: sort is the range that the leader reads, if any; load is the
  *				next range.
- *	  FILED		there is no sort.
+ *	  FILED		there is no sort, except until the fetches from it have ended.
  *	  OVERFLOW	sort, the runs, and a run that could not be written hold the rows.
  *
- * The service looks only at active sessions.  A session is active if it is due, has jobs under way, or
- * waits for memory.  gs_served_update_active() puts a session on the list of active ones when it is marked
- * as due, and takes it off after a step.  So code that makes a session active must mark it as due, except
- * in the session's own step.
+ * Only active sessions take steps.  A session is active if it is due, is being performed, written out or
+ * loaded, or waits for memory.  gs_served_update_active() puts a session on the list of active ones when it
+ * is marked as due, and takes it off after a step.  So code that makes a session active must mark it as due,
+ * except in the session's own step.
  *
  * Tests: tap/sessions_many, tap/devices_several
  *

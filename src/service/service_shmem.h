@@ -173,7 +173,7 @@ typedef struct GsSession
 	bool		failed;			/* its rows are lost: the device or a file failed [S] */
 	GsSpillFailure failure;		/* how the file failed, if one did [S] */
 	GsFallback	overflow_reason;	/* [S] */
-	uint64		generation;		/* the service's when the session was opened [O] */
+	uint64		generation;		/* when the session was opened [O] */
 	int			next;			/* free or request list; -1 ends it */
 	bool		queued;			/* on the request list */
 
@@ -239,9 +239,12 @@ typedef struct GsShared
 
 	/* the service */
 	GsServiceState state;
-	uint64		generation;		/* of the running service; 0: never ran */
-	bool		alive;			/* a service of this generation serves */
-	int			pid;
+	uint64		generation;		/* of sessions that are opened now; 0: no service ever ran */
+	uint64		began;			/* the first generation of the running service */
+	bool		alive;			/* sessions of this generation are served */
+	bool		stuck;			/* the service runs, but does not move: nobody is served */
+	uint32		progress;		/* changes while the service and the devices move; atomic */
+	int			pid;			/* 0: no service runs */
 	Latch	   *latch;			/* the service's, NULL while none runs */
 	TimestampTz started;
 	char		device_kind[8]; /* GsDeviceOps.name: "cuda", "host" */
@@ -255,7 +258,7 @@ typedef struct GsShared
 								 * few pages of the arena stay in use */
 	int			n_free;
 	int			promised;		/* sum of max(reserved - held, 0) */
-	int			n_idle_pages;	/* FETCHED, and nobody has taken them yet */
+	int			n_idle_pages;	/* FETCHED pages: not taken yet, or left by their readers */
 	uint64		next_request;
 
 	/* sessions */

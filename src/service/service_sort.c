@@ -67,7 +67,7 @@ close_session(int number)
 bool
 gs_sort_is_held_up(GsSessionState state)
 {
-	return state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
+	return state == GS_SESSION_SORTING && (GS_FAULT("service_hold_sort") || GS_FAULT("device_hangs"));
 }
 
 /* All chunks are on the device: sort them. */

@@ -158,7 +158,7 @@ service_exit(int code, Datum arg)
 			gs_spill_close(gs_served[i].spill);
 
 	gs_lock();
-	gs_shared->alive = false;
+	gs_shared->alive = gs_shared->stuck = false;
 	gs_shared->latch = NULL;
 	gs_shared->pid = 0;
 	for (int i = 0; i < gs_n_devices; i++)
@@ -188,7 +188,7 @@ begin_generation(void)
 {
 	gs_devices_publish();
 	gs_lock();
-	gs_shared->generation++;
+	gs_shared->began = ++gs_shared->generation;
 	gs_shared->alive = true;
 	gs_shared->state = GS_SERVICE_READY;
 	gs_shared->pid = MyProcPid;
@@ -233,6 +233,22 @@ static int
 io_threads(void)
 {
 	return Max(2, Min(gs_machine_cores() / 2, 8));
+}
+
+/* Show backends that the service moves; after they took it for gone, serve again. */
+static void
+note_progress(void)
+{
+	if (!gs_devices_move())
+		return;
+	__atomic_add_fetch(&gs_shared->progress, 1, __ATOMIC_RELAXED);
+	if (!gs_shared->stuck)
+		return;
+	gs_lock();
+	gs_shared->stuck = false;
+	gs_shared->alive = true;
+	gs_unlock();
+	ereport(LOG, (errmsg("gpusort service goes on")));
 }
 
 /* Serve requests, ended jobs and due sessions once.  False: there was nothing to do. */
@@ -362,6 +378,7 @@ gpusort_service_main(Datum arg)
 		}
 
 		drain_notify_pipe();
+		note_progress();
 		gs_devices_note_pinned();
 		GS_DELAY();
 		if (work())

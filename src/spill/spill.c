@@ -3,9 +3,8 @@
  * spill.c
  *	  A sort in temporary files: opened, and closed.
  *
- * To remove a large file takes as long as the kernel needs to drop its pages: seconds for many GB.  That
- * happens when the last descriptor is closed, so a thread does it.  The names are removed before
- * gs_spill_close() returns.
+ * To remove a large file takes as long as the kernel needs to drop its pages: seconds for many GB.  So a
+ * thread does it.
  *
  * Tests: unit/plain/test_spill, tap/spill_faults
  *
@@ -41,7 +40,7 @@ clean_up(GsTask *task)
 {
 	GsSpill    *spill = (GsSpill *) task;
 
-	gs_spill_files_close(spill);
+	gs_spill_files_remove(spill, 0);
 	gs_spill_ranges_free(spill);
 	gs_spill_runs_free(spill);
 	gs_spill_pages_free(spill);
@@ -54,7 +53,6 @@ gs_spill_close(GsSpill *spill)
 {
 	GsSpillIo  *io = spill->io;
 
-	gs_spill_files_unlink(spill);
 	spill->cleanup.run = clean_up;
 	io->n_spills--;
 	if (io->pool != NULL)

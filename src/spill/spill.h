@@ -19,7 +19,7 @@
  *
  * Files
  *	  A sort has several files, so that several threads write at the same time.  A file is made when its
- *	  first byte is written, and gs_spill_close() removes its name.  Rows and keys take fewer bytes than in
+ *	  first byte is written, and removed after gs_spill_close().  Rows and keys take fewer bytes than in
  *	  memory (spill_code.h).  The first key of each block stays in memory.  A block has some 64 kB, a
  *	  sixteenth of a chunk.  In a sort of more than 64 GB blocks are longer, up to a chunk (spill_runs.c).
  *
@@ -28,7 +28,8 @@
  *	  device.h: its status is set, and then notify is called.  Memory named in the call is the job's until
  *	  then.  Jobs end in any order.  A failure is GS_INTERNAL with a message; gs_spill_failure() tells what
  *	  failed, and where.  Without memory for the job it ends in the call, as GS_NO_MEMORY, and notify is
- *	  called there.  All functions are called from one thread.
+ *	  called there.  All functions are called from one thread, which never
+ *	  waits for a file system.
  *
  * Nothing here knows PostgreSQL; this header is plain C11.
  *
@@ -90,14 +91,14 @@ extern GsSpillIo *gs_spill_io_open(int threads, mode_t folder_mode, mode_t file_
 extern void gs_spill_io_close(GsSpillIo *io);
 
 /*
- * Files will be named PATH.0 to PATH.7, and must not exist yet.  The folder of path is made if it is
+ * Files will be named PATH and a number, and must not exist yet.  The folder of path is made if it is
  * missing.  NULL: no memory, or path is too long.
  */
 extern GsSpill *gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_bytes);
 
 /*
- * Legal if no job of the sort is pending, and its readers are closed.  No file has its name afterwards.  A
- * thread frees the space, which takes time.
+ * Legal if no job of the sort is pending, and its readers are closed.  A thread removes the files, which
+ * takes time.
  */
 extern void gs_spill_close(GsSpill *spill);
 

@@ -3,9 +3,9 @@
  * spill_io.c
  *	  Threads and files of sorts that are in temporary files, and how jobs end.
  *
- * The calling thread makes files.  Only a thread that has coded something knows how many bytes it takes in
- * a file.  So that thread takes a place at the file's end.  Threads share these ends and the descriptors,
- * and nothing else.
+ * Only a thread that has coded something knows how many bytes it takes in a file.  So that thread takes a
+ * place at the file's end, and makes the file before.  The thread that calls never waits for a file system:
+ * it neither opens, closes nor removes files.
  *
  * Tests: unit/plain/test_spill, tap/spill_faults
  *
@@ -26,10 +26,12 @@ const char *const gs_spill_action_names[GS_SPILL_ACTIONS] = {"create", "write to
 
 /* ---- failures ---- */
 
+/* Files of pages are made again under other names: a thread may not have removed the former ones yet. */
 static void
 file_path(const GsSpill *spill, uint8_t file, char *path)
 {
-	snprintf(path, GS_SPILL_PATH_BYTES, "%s.%u", spill->path, file);
+	snprintf(path, GS_SPILL_PATH_BYTES, "%s.%u", spill->path,
+			 file + (file >= GS_SPILL_STRIPES ? GS_SPILL_STRIPES * spill->n_forgotten : 0));
 }
 
 /* Notes the first failure. */
@@ -266,30 +268,33 @@ file_beside(const GsSpill *spill, uint8_t file)
 }
 
 /*
+ * With the lock held: makes the file that a task writes to, if it does not exist, or chooses another one.
+ * False: that failed.
+ *
  * Several files are faster, but one is enough.  So a sort has only one if half of the descriptors were in
  * use when it was made, or if none is left for another file.
  */
-void
-gs_spill_task_create(GsSpillTask *task, uint8_t file)
+static bool
+choose_file(GsSpillTask *task)
 {
 	GsSpill    *spill = task->spill;
-	int			beside = file_beside(spill, file);
+	int			beside = file_beside(spill, task->file);
 	int			error_number = EMFILE;
 
-	task->file = file;
-	if (spill->files[file].fd >= 0)
-		return;
+	if (spill->files[task->file].fd >= 0)
+		return true;
 	if (beside < 0 || spill->files[beside].fd < spill->io->max_fd / 2)
-		error_number = create_file(spill, file);
+		error_number = create_file(spill, task->file);
 	if (error_number == EMFILE && beside >= 0)
 		task->file = (uint8_t) beside;
 	else if (error_number == EMFILE)
 	{
-		spill->lacks_file = true;
+		__atomic_store_n(&spill->lacks_file, true, __ATOMIC_RELAXED);
 		fail_no_memory(task, "too many open files");
 	}
 	else if (error_number != 0)
-		fail(task, GS_SPILL_CREATE, file, error_number);
+		fail(task, GS_SPILL_CREATE, task->file, error_number);
+	return task->status == GS_OK;
 }
 
 void
@@ -336,20 +341,22 @@ gs_spill_task_scratch(GsSpillTask *task, size_t bytes)
 	return scratch->memory;
 }
 
-/* Takes a place at the end of a file.  False: the limit does not allow it. */
+/* Takes a place at the end of the task's file.  False: there is no file, or the limit does not allow it. */
 static bool
-take_place(GsSpill *spill, uint8_t file, size_t bytes, uint64_t *offset)
+take_place(GsSpillTask *task, size_t bytes, uint64_t *offset)
 {
-	bool		allowed;
+	GsSpill    *spill = task->spill;
 
 	pthread_mutex_lock(&spill->lock);
-	allowed = gs_spill_bytes(spill) + bytes <= spill->limit;
-	if (allowed)
-		*offset = __atomic_fetch_add(&spill->files[file].bytes, bytes, __ATOMIC_RELAXED);
-	else
+	if (choose_file(task) && gs_spill_bytes(spill) + bytes <= spill->limit)
+		*offset = __atomic_fetch_add(&spill->files[task->file].bytes, bytes, __ATOMIC_RELAXED);
+	else if (task->status == GS_OK)
+	{
 		__atomic_store_n(&spill->has_met_limit, true, __ATOMIC_RELAXED);
+		fail_no_memory(task, "no more may be written");
+	}
 	pthread_mutex_unlock(&spill->lock);
-	return allowed;
+	return task->status == GS_OK;
 }
 
 bool
@@ -357,11 +364,8 @@ gs_spill_task_append(GsSpillTask *task, const void *memory, size_t bytes, uint64
 {
 	int			error_number;
 
-	if (!take_place(task->spill, task->file, bytes, offset))
-	{
-		fail_no_memory(task, "no more may be written");
+	if (!take_place(task, bytes, offset))
 		return false;
-	}
 	error_number = transfer(task->spill, GS_SPILL_WRITE, task->file, *offset,
 							(char *) (uintptr_t) memory, bytes);
 	if (error_number != 0)
@@ -385,8 +389,8 @@ gs_spill_task_corrupt(GsSpillTask *task, uint8_t file)
 	fail(task, GS_SPILL_READ, file, EIO);
 }
 
-static void
-unlink_from(const GsSpill *spill, uint8_t first)
+void
+gs_spill_files_remove(const GsSpill *spill, uint8_t first)
 {
 	char		path[GS_SPILL_PATH_BYTES];
 
@@ -394,53 +398,40 @@ unlink_from(const GsSpill *spill, uint8_t first)
 		if (spill->files[i].fd >= 0)
 		{
 			file_path(spill, i, path);
-			(void) unlink(path);
+					(void) unlink(path);
+			(void) close(spill->files[i].fd);
 		}
 }
 
-void
-gs_spill_files_unlink(const GsSpill *spill)
-{
-	unlink_from(spill, 0);
-}
-
-/* Files without a name, for a thread to close. */
-typedef struct Forgotten
-{
-	GsTask	task;			/* must be first */
-	int			fds[GS_SPILL_STRIPES];
-} Forgotten;
-
+/* A thread's task, of a copy of the sort, which may be closed meanwhile. */
 static void
-close_forgotten(GsTask *task)
+remove_pages(GsTask *copy)
 {
-	Forgotten  *forgotten = (Forgotten *) task;
-
-	for (int i = 0; i < GS_SPILL_STRIPES; i++)
-		if (forgotten->fds[i] >= 0)
-			(void) close(forgotten->fds[i]);
-	free(forgotten);
+	gs_spill_files_remove((GsSpill *) copy, GS_SPILL_STRIPES);
+	free(copy);
 }
 
 void
 gs_spill_forget_pages(GsSpill *spill)
 {
-	Forgotten  *forgotten;
+	GsSpill    *copy;
 
 	if (spill->n_pages == 0)
 		return;
-	forgotten = malloc(sizeof(Forgotten));
-	unlink_from(spill, GS_SPILL_STRIPES);
-	for (int i = 0; i < GS_SPILL_STRIPES; i++)
+	copy = malloc(sizeof(GsSpill));
+	if (copy != NULL)
 	{
-		GsSpillFile *file = &spill->files[GS_SPILL_STRIPES + i];
-
-		if (forgotten != NULL)
-			forgotten->fds[i] = file->fd;
-		else if (file->fd >= 0)
-			(void) close(file->fd);
-		file->fd = -1;
-		__atomic_store_n(&file->bytes, 0, __ATOMIC_RELAXED);
+		*copy = *spill;
+		copy->cleanup.run = remove_pages;
+		gs_pool_submit(spill->io->pool, &copy->cleanup);
+	}
+	else
+		gs_spill_files_remove(spill, GS_SPILL_STRIPES);
+	spill->n_forgotten++;
+	for (int i = GS_SPILL_STRIPES; i < GS_SPILL_FILES; i++)
+	{
+		spill->files[i].fd = -1;
+		__atomic_store_n(&spill->files[i].bytes, 0, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_lock(&spill->lock);
 	if (spill->failure.action != GS_SPILL_READ)
@@ -449,18 +440,6 @@ gs_spill_forget_pages(GsSpill *spill)
 		spill->failure.error_number = 0;
 	}
 	pthread_mutex_unlock(&spill->lock);
-	if (forgotten == NULL)
-		return;
-	forgotten->task.run = close_forgotten;
-	gs_pool_submit(spill->io->pool, &forgotten->task);
-}
-
-void
-gs_spill_files_close(const GsSpill *spill)
-{
-	for (int i = 0; i < GS_SPILL_FILES; i++)
-		if (spill->files[i].fd >= 0)
-			(void) close(spill->files[i].fd);
 }
 
 /* ---- opening and closing ---- */
@@ -536,11 +515,11 @@ gs_spill_limit(GsSpill *spill, uint64_t bytes)
 bool
 gs_spill_has_met_limit(const GsSpill *spill)
 {
-	return spill->lacks_file || __atomic_load_n(&spill->has_met_limit, __ATOMIC_RELAXED);
+	return gs_spill_lacks_file(spill) || __atomic_load_n(&spill->has_met_limit, __ATOMIC_RELAXED);
 }
 
 bool
 gs_spill_lacks_file(const GsSpill *spill)
 {
-	return spill->lacks_file;
+	return __atomic_load_n(&spill->lacks_file, __ATOMIC_RELAXED);
 }

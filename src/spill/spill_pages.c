@@ -25,14 +25,10 @@ write_page(GsSpillTask *task)
 	if (memory == NULL)
 		return;
 	bytes = gs_code_page(task->chunk, page_bytes, page->n_rows, task->own_lengths, memory);
-	if (bytes > 0 && bytes < page_bytes)
-	{
-		page->coded_bytes = (uint32_t) bytes;
-		(void) gs_spill_task_append(task, memory, bytes, &page->offset);
-		return;
-	}
-	page->coded_bytes = page_bytes;
-	(void) gs_spill_task_append(task, task->chunk, page_bytes, &page->offset);
+	page->coded_bytes = bytes > 0 && bytes < page_bytes ? (uint32_t) bytes : page_bytes;
+	(void) gs_spill_task_append(task, page->coded_bytes < page_bytes ? (char *) memory : task->chunk,
+								page->coded_bytes, &page->offset);
+	page->file = task->file;
 }
 
 static void
@@ -80,10 +76,9 @@ gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t 
 		gs_spill_task_no_memory(task);
 	else
 	{
-		gs_spill_task_create(task, (uint8_t) (GS_SPILL_STRIPES + page % GS_SPILL_STRIPES));
+		task->file = (uint8_t) (GS_SPILL_STRIPES + page % GS_SPILL_STRIPES);
 		task->page = spill->pages[page];
 		task->page->n_rows = n_rows;
-		task->page->file = task->file;
 		task->own_lengths = own_lengths;
 	}
 	gs_spill_task_submit(task);

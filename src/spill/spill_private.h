@@ -164,14 +164,16 @@ struct GsSpill
 	GsSpillIo  *io;
 	uint32_t	chunk_bytes;
 	GsSpillFile files[GS_SPILL_FILES];
-	char		path[GS_SPILL_PATH_BYTES - 8];	/* without number */
+	char		path[GS_SPILL_PATH_BYTES - 12]; /* without number */
 
-	pthread_mutex_t lock;		/* to set failure, to add to files' bytes */
+	uint32_t	n_forgotten;	/* times that pages were forgotten */
+
+	pthread_mutex_t lock;		/* to set failure, to make files, to add to their bytes */
 	bool		has_failed;		/* atomic; once set, failure is constant */
 	GsSpillFailure failure;
 	uint64_t	limit;			/* of files' bytes */
 	bool		has_met_limit;	/* atomic */
-	bool		lacks_file;		/* there is no descriptor for one */
+	bool		lacks_file;		/* there is no descriptor for one; atomic */
 	uint64_t	written;		/* bytes; atomic */
 	uint64_t	read;			/* likewise */
 #ifdef GPUSORT_FAULTS
@@ -250,14 +252,9 @@ extern void gs_spill_task_submit(GsSpillTask *task);
 extern void gs_spill_task_no_memory(GsSpillTask *task);
 
 /*
- * Makes the file that a task writes to, if it does not exist, or chooses another one.  If that fails, the
- * task fails, and must still be submitted.
- */
-extern void gs_spill_task_create(GsSpillTask *task, uint8_t file);
-
-/*
  * A thread's task calls these.  False, or NULL: the task has failed, and returns.  scratch: returns memory
- * until the task ends; legal once.  append: writes at the end of the task's file, and sets *offset.  read:
+ * until the task ends; legal once.  append: writes at the end of the task's file, or, if that cannot
+ * be made, of another one, which then is the task's; sets *offset.  read:
  * reads from a file.  corrupt: the bytes read are not those written.
  */
 extern uint8_t *gs_spill_task_scratch(GsSpillTask *task, size_t bytes);
@@ -266,9 +263,8 @@ extern bool gs_spill_task_read(GsSpillTask *task, uint8_t file, uint64_t offset,
 							   size_t bytes);
 extern void gs_spill_task_corrupt(GsSpillTask *task, uint8_t file);
 
-/* Removes the names of a sort's files; closes the files, which takes time. */
-extern void gs_spill_files_unlink(const GsSpill *spill);
-extern void gs_spill_files_close(const GsSpill *spill);
+/* Removes a sort's files, from this one on, which takes time. */
+extern void gs_spill_files_remove(const GsSpill *spill, uint8_t first);
 
 /* ---- spill_pages.c ---- */
 

@@ -245,8 +245,7 @@ gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records
 	task->chunk = (char *) (uintptr_t) chunk;
 	task->n_records = n_records;
 	task->index = &spill->chunks[spill->n_chunks + i];
-	if (n_records > 0)
-		gs_spill_task_create(task, (uint8_t) ((spill->n_chunks + i) % GS_SPILL_STRIPES));
+	task->file = (uint8_t) ((spill->n_chunks + i) % GS_SPILL_STRIPES);
 	gs_spill_task_submit(task);
 }
 

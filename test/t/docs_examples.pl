@@ -38,7 +38,7 @@ my @commands = (
 	[ qr/^V=\d+$/, 'the version of the two commands with apt-get' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^Device: /, 'needs several devices; devices_several has them' ],
-	[ qr/^kill( -9)?$/, 'fault_service_lost and fault_killed do it' ],
+	[ qr/^kill( -9| -STOP| -CONT)?( \d+)?$/, 'fault_service_lost, fault_killed and fault_stuck do it' ],
 	[ qr/^pg_restore /, \&restore_dump ],
 	[ qr/^pg_upgrade /, 'compat_pg_upgrade does it' ]);
 

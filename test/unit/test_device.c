@@ -368,6 +368,7 @@ case_memory_returned(TestDevice *td)
 	}
 	td->ops->info(td->device, &info);
 	CHECK(info.memory_used == 0, "%llu bytes used after all sorts", (unsigned long long) info.memory_used);
+	CHECK(info.jobs_pending == 0, "%llu jobs have not ended", (unsigned long long) info.jobs_pending);
 	test_input_free(&in);
 	test_end_case("memory is returned");
 }

@@ -149,6 +149,7 @@ extern bool split_last(const Sort *sort);
 
 /* Files in the tests' folder. */
 extern uint32_t count_files(uint64_t *bytes);
+extern void check_no_files(void);	/* waits until threads have removed them */
 extern void close_spill(GsSpill *spill);
 extern void check_failure(const GsSpill *spill, GsSpillAction action, int error_number);
 
@@ -164,6 +165,7 @@ extern void test_code(void);
 extern const Case small_case;
 extern uint32_t n_transfers;	/* system calls; atomic */
 extern bool cut_transfers;		/* cut them short, interrupt them; atomic */
+extern uint32_t n_file_calls;	/* of the main thread: files made or removed */
 
 /* Not wrapped: they do not fail when a test has memory end. */
 extern void *__real_malloc(size_t bytes);

@@ -695,12 +695,21 @@ count_files(uint64_t *bytes)
 }
 
 void
-close_spill(GsSpill *spill)
+check_no_files(void)
 {
 	uint64_t	bytes;
 
-	gs_spill_close(spill);
+	for (int i = 0; i < 10000 && count_files(&bytes) > 0; i++)
+		usleep(1000);
 	CHECK(count_files(&bytes) == 0);
+}
+
+void
+close_spill(GsSpill *spill)
+{
+	gs_spill_close(spill);
+	CHECK(n_file_calls == 0);
+	check_no_files();
 }
 
 void
