@@ -85,7 +85,14 @@ ORDER BY ms - CASE WHEN :'host' THEN cpu_ms ELSE gpu_ms END DESC NULLS LAST, byt
 \echo 'times as long, or a third. gpusort does not change how fast an index is when it is used.'
 \echo
 
--- the function, not its view; and directly before it is used, as the owner of the schema could rename that
+-- held: the same in advise.sql and gained.sql.  The owner of the extension's schema could rename it, and put another one in its
+-- place, between two statements: its row is locked meanwhile, which only a superuser can
+SELECT rolsuper AND NOT pg_is_in_recovery() AS held FROM pg_roles WHERE rolname = current_user \gset
+\if :held
+	BEGIN READ WRITE;
+	SELECT count(*) FROM (SELECT FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace FOR KEY SHARE OF n) AS s \gset
+\endif
+-- end of held
 SELECT count(*) > 0 AS loaded, min(format('%I.pg_stat_statements', n.nspname)) AS statements
 FROM pg_extension AS e JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.deptype = 'e'
 	JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid JOIN pg_namespace AS n ON n.oid = p.pronamespace
@@ -131,4 +138,7 @@ FROM guesses WHERE saved > 0 ORDER BY calls * saved DESC, query LIMIT 30;
 \else
 \echo '== Statements: not known, because pg_stat_statements is not loaded, or not created in this database.'
 \echo 'Add it to shared_preload_libraries, restart the server, CREATE EXTENSION pg_stat_statements, and ask again later.'
+\endif
+\if :held
+	COMMIT;
 \endif

@@ -14,6 +14,14 @@ SELECT count(set_config(name, 'view', false)) > 0 AS guarded FROM pg_settings WH
 \pset null '-'
 -- end of preamble
 
+-- held: the same in advise.sql and gained.sql.  The owner of the extension's schema could rename it, and put another one in its
+-- place, between two statements: its row is locked meanwhile, which only a superuser can
+SELECT rolsuper AND NOT pg_is_in_recovery() AS held FROM pg_roles WHERE rolname = current_user \gset
+\if :held
+	BEGIN READ WRITE;
+	SELECT count(*) FROM (SELECT FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace FOR KEY SHARE OF n) AS s \gset
+\endif
+-- end of held
 SELECT min(format('%I.%I', n.nspname, p.proname)) FILTER (WHERE p.proname = 'gpusort_stat_times') AS times,
 	min(format('%I.%I', n.nspname, p.proname)) FILTER (WHERE p.proname = 'pg_stat_statements') AS statements,
 	count(*) = 2 AND current_setting('pg_stat_statements.max', true) IS NOT NULL
@@ -36,10 +44,13 @@ FROM (SELECT query, sum(calls) AS calls, sum(total_exec_time) / sum(calls) AS ms
 	FROM :statements(true)
 	WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND userid = (SELECT oid FROM pg_roles WHERE rolname = current_user)
-		AND query ~* '^\s*(select|with|table)\M' AND query !~* '\m(insert|update|delete|merge|into|gpusort_stat_times|pg_stat_statements)\M|\\'
+		AND query ~* '^\s*(select|with|table)\M' AND query !~* '\m(insert|update|delete|merge|into|gpusort_stat_times|pg_\w+)\M|\\'
 		AND query ~* '\m(order\s+by|distinct|over\s*\(|over\s+\w|group\s+by|within\s+group|union(?!\s+all))\M'
 	GROUP BY query HAVING sum(calls) > 0) AS s, format(E'EXPLAIN (ANALYZE, TIMING OFF) %s\n;', query) AS pair
 ORDER BY calls * ms DESC LIMIT 10;
 \else
 \echo 'This database needs the extensions gpusort and pg_stat_statements, and the server must load both.'
+\endif
+\if :held
+	COMMIT;
 \endif

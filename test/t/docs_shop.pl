@@ -199,6 +199,30 @@ merchant(q(
 	END $$;));
 script($_) for 'advise', 'reindex', 'gained';
 
+# or changes them again and again
+$ENV{PGOPTIONS} = '-c search_path=pg_catalog';
+my $changing = IPC::Run::start([ 'psql', '-XAtq', '-U', 'merchant', '-d', $node->connstr('shop'), '-c', q(DO $$ BEGIN LOOP
+	ALTER SCHEMA public RENAME TO other;
+	ALTER SCHEMA "Hidden schema" RENAME TO public;
+	ALTER SCHEMA other RENAME TO "Hidden schema";
+	COMMIT;
+	EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname = 'enough');
+	END LOOP; END $$) ], '>', \my $said, '2>&1');
+delete $ENV{PGOPTIONS};
+for (1 .. 5)
+{
+	for my $name ('advise', 'gained')
+	{
+		run_command([ 'psql', '-XAt', '-d', $node->connstr('shop'), '-f', "$docs/$name.sql" ]);
+	}
+}
+merchant('CREATE TABLE shop.enough ()');
+$changing->finish;
+is($said // '', '', 'schemas have changed');
+nothing_sprung('schemas that change');
+merchant('SET search_path = pg_catalog; ALTER SCHEMA public RENAME TO other; ALTER SCHEMA "Hidden schema" RENAME TO public; ALTER SCHEMA other RENAME TO "Hidden schema"')
+  if superuser(q(SELECT extnamespace::regnamespace FROM pg_extension WHERE extname = 'gpusort')) eq 'public';
+
 my ($out, $err) = run_command([ 'sh', "$docs/collation.sh", '-h', $node->host, '-p', $node->port ]);
 like($out, qr/^== shop\nNOTICE:  no index depends on/m, 'collation.sh');
 nothing_sprung('collation.sh');
