@@ -7,7 +7,7 @@
 #							it, lets nobody else connect, and stops it again
 #
 # Without --repair it only names what is broken.  With --repair it rebuilds that, and records the new versions.
-# A database without the extension has it while this runs, in a schema gpusort_collation.
+# The databases need no extension, except on a standby.
 #
 # The image of "make docker" has this command as gpusort-collation, for the volume of a stopped container:
 #
@@ -36,10 +36,16 @@ start_server()
 	done
 	[ -x "$bin/pg_ctl" ] || die "there is no pg_ctl of PostgreSQL $major"
 	echo 'local all all trust' >"$tmp/hba"
-	set -- listen_addresses= port=5432 unix_socket_directories="$tmp" hba_file="$tmp/hba" ssl=off \
-		logging_collector=off shared_preload_libraries=gpusort
-	"$bin/pg_ctl" -D "$PGDATA" -w -t 600 -l "$tmp/log" -o "$(printf -- '-c %s ' "$@")" start >/dev/null ||
+	# pg_ctl gives them to a shell
+	quoted=$(printf '%s' "$tmp" | sed "s/'/'\\\\''/g")
+	"$bin/pg_ctl" -D "$PGDATA" -w -t 600 -l "$tmp/log" -o "-c listen_addresses= -c port=5432 -c ssl=off \
+		-c unix_socket_directories='\"$quoted\"' -c hba_file='$quoted/hba' -c logging_collector=off \
+		-c shared_preload_libraries=gpusort" start >/dev/null ||
 		{ cat "$tmp/log" >&2; die "the server of $PGDATA does not start"; }
+	# nothing else of the caller's says where a server is, or what it must be like
+	for variable in $(env | sed -n 's/^\(PG[A-Z]*\)=.*/\1/p'); do
+		case $variable in PGDATA | PGUSER | PGOPTIONS) ;; *) unset "$variable" ;; esac
+	done
 	export PGHOST="$tmp" PGPORT=5432 PGUSER="${PGUSER:-${POSTGRES_USER:-postgres}}"
 }
 
@@ -49,30 +55,43 @@ finish()
 	rm -rf "$tmp"
 }
 
-# psql's messages without its prefix, and without PostgreSQL's own warning, which asks to rebuild everything.
-# Leaves a file if something is broken, or was not checked
+# psql's messages, which may have several lines, without its prefix, and without PostgreSQL's own warning, which asks to
+# rebuild everything.  Leaves a file if something is broken, or was not checked
 show()
 {
-	quiet=off
 	# an interrupt is psql's, whose last messages are read
 	trap '' HUP INT TERM
-	while IFS= read -r line; do
-		line=${line#psql:<stdin>:*: }
-		case $line in
-			*' has a collation version mismatch' | *' has version mismatch' | *' until the server loads it at start')
-				quiet=on ;;
-			DETAIL:* | HINT:*) ;;
-			*) quiet=off ;;
-		esac
-		[ $quiet = off ] || continue
-		printf '%s\n' "$line"
-		case $repair,$line in
-			*,WARNING:* | *,ERROR:*) : >"$tmp/broken" ;;
-			*', none is broken' | *' is not broken') ;;
-			off,*' is broken' | off,*' has to be rebuilt') : >"$tmp/broken" ;;
-			off,*' is broken: '* | off,*' was not checked: '*) : >"$tmp/broken" ;;
-		esac
-	done
+	{ cat; echo END:; } | {
+		quiet=off
+		message=
+		while IFS= read -r line; do
+			line=${line#psql:<stdin>:*: }
+			case $line in
+				NOTICE:* | WARNING:* | ERROR:* | FATAL:* | DETAIL:* | HINT:* | END: | psql:* | 'index '* | 'table '* | 'a domain '*) ;;
+				*)
+					message="$message
+$line"
+					continue
+					;;
+			esac
+			case $message in
+				*' has a collation version mismatch' | *' has version mismatch' | *' until the server loads it at start')
+					quiet=on ;;
+				DETAIL:* | HINT:*) ;;
+				*) quiet=off ;;
+			esac
+			if [ $quiet = off ] && [ -n "$message" ]; then
+				printf '%s\n' "$message"
+				case $repair,$message in
+					*,WARNING:* | *,ERROR:*) : >"$tmp/broken" ;;
+					*', none is broken' | *' is not broken') ;;
+					off,*' is broken' | off,*' has to be rebuilt') : >"$tmp/broken" ;;
+					*,*' is broken: '* | *,*' was not checked: '*) : >"$tmp/broken" ;;
+				esac
+			fi
+			message=$line
+		done
+	}
 }
 
 repair=off
@@ -108,43 +127,45 @@ trap finish EXIT
 trap 'exit 2' HUP INT TERM
 [ $start = off ] || start_server
 
+# -h names the server: no address of the environment, or of a service there, goes before it
+case " $*" in
+	*' -h '*) address="?hostaddr=" ;;
+	*) address= ;;
+esac
 # no setting of a role or database may end this, or make a superuser call somebody's function
 export PGOPTIONS="${PGOPTIONS-} -c lc_messages=C -c client_min_messages=notice -c statement_timeout=0 \
-	-c search_path=pg_catalog -c default_transaction_read_only=off -c role=none"
+	-c search_path=pg_catalog,pg_temp -c default_transaction_read_only=off -c role=none"
 ask="psql -XAtq -v ON_ERROR_STOP=1"
 
-# (libpq takes PGDATABASE as it is, but its option as a connection string if it looks like one)
+# Each database as a URI, which goes before PGDATABASE and before a service of the environment, and its name to be shown
 {
-	PGDATABASE=${PGDATABASE:-postgres} $ask "$@" -c "SELECT datname FROM pg_database WHERE datallowconn AND datconnlimit <> -2 ORDER BY datname" \
-		>"$tmp/databases" || : >"$tmp/failed"
+	PGDATABASE=${PGDATABASE:-postgres} $ask -F ' ' "$@" -d "postgresql:///$address" >"$tmp/databases" <<'SQL' || : >"$tmp/failed"
+SELECT 'postgresql:///' || regexp_replace(encode(convert_to(datname, getdatabaseencoding()), 'hex'), '..', E'%\\&', 'g'),
+	regexp_replace(datname, '[[:cntrl:]]', '?', 'g')
+FROM pg_database WHERE datallowconn AND datconnlimit <> -2 ORDER BY datname;
+SQL
 } 2>&1 | show
 
-while IFS= read -r database; do
-	echo "== $database"
+while IFS=' ' read -r uri name; do
+	printf '== %s\n' "$name"
 	{
-		PGDATABASE=$database $ask "$@" -v repair=$repair -v start=$start <<'SQL' || : >"$tmp/failed"
--- an earlier run that was killed may have left its schema
-SELECT pg_is_in_recovery() AS standby, count(*) = 0 AS missing,
-	count(*) = 0 OR bool_or(extnamespace = to_regnamespace('gpusort_collation')) AS ours FROM pg_extension WHERE extname = 'gpusort' \gset
-\if :missing
-	BEGIN;
-	CREATE SCHEMA gpusort_collation;
-	CREATE EXTENSION gpusort SCHEMA gpusort_collation;
-	COMMIT;
-\endif
-SELECT extnamespace::regnamespace AS schema FROM pg_extension WHERE extname = 'gpusort' \gset
-\if :standby
-	SELECT format('index %s %s: %s', index, CASE WHEN broken THEN 'is broken' ELSE 'was not checked' END, detail)
-	FROM :schema.gpusort_collation_check() WHERE broken IS NOT FALSE;
+		$ask "$@" -d "$uri$address" -v repair=$repair -v start=$start <<'SQL' || : >"$tmp/failed"
+-- nothing can be made on a standby: there only the extension's own view helps
+SELECT min(format('%I.%I', n.nspname, c.relname)) AS view
+FROM pg_extension AS e JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+	JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE e.extname = 'gpusort' AND d.deptype = 'e' AND c.relname = 'gpusort_collation_check' AND pg_is_in_recovery() \gset
+\if :{?view}
+	SELECT format('%s %s: %s', coalesce('index ' || index, 'table ' || "table", 'a domain'),
+		CASE WHEN broken THEN 'is broken' ELSE 'was not checked' END, detail)
+	FROM :view WHERE broken IS NOT FALSE;
 \else
+	-- of this session alone: nobody can put another one in its place, and it ends with the session
+	CREATE PROCEDURE pg_temp.repair(concurrently boolean, dry_run boolean)
+		LANGUAGE C AS 'gpusort', 'gpusort_collation_repair';
 	\set ON_ERROR_STOP off
 	-- nobody else uses a server that was started for this
-	CALL :schema.gpusort_collation_repair(concurrently => NOT :'start', dry_run => NOT :'repair');
-	\set ON_ERROR_STOP on
-	\if :ours
-		DROP EXTENSION gpusort;
-		DROP SCHEMA gpusort_collation;
-	\endif
+	CALL pg_temp.repair(concurrently => NOT :'start', dry_run => NOT :'repair');
 \endif
 SQL
 	} 2>&1 | show

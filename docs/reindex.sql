@@ -22,23 +22,70 @@
 -- compares under a collation, or whose type has text within (jsonb, composite types, ranges).
 -- gpusort_collation_check() knows these.
 --
--- Columns whose names end in "?" are guesses, in seconds, of builds without CONCURRENTLY, which scans the table twice
--- and waits for transactions.  Btrees: the times for a row of advise.sql.  GIN: 150 ms for a MB, where 50 to 600 were
--- measured.  Others: 200 ms.
+-- Columns whose names end in "?" are guesses, in seconds, of builds without CONCURRENTLY, which scans the table twice and
+-- waits for transactions: by PostgreSQL, and by gpusort with a GPU and without (CPU).
+-- preamble: the same in each of these scripts.  Names are PostgreSQL's own, whatever others have made, and no view of
+-- others is read (from 15.8, 16.4 and 17.0 on)
 \set QUIET on
+SET search_path = pg_catalog, pg_temp;
+SET standard_conforming_strings = on;
+SELECT count(set_config(name, 'view', false)) > 0 AS guarded FROM pg_settings WHERE name = 'restrict_nonsystem_relation_kind' \gset
 \pset footer off
 \pset null '-'
+-- end of preamble
+-- builds: the same in advise.sql and reindex.sql.  Guesses of PostgreSQL's time go by the number of rows, for GIN and others
+-- by the megabytes of the index, for sorts by those of temporary files.  gpusort then builds and sorts so many times as fast,
+-- with a GPU: an H200 host with 16 cores, up to 8 workers and all data in memory; and without: 2 cores (docs/measured.md)
+SELECT $$
+kinds (kind, keys, us_per_row, ms_per_mb, gpu_build, cpu_build, ms_per_temp_mb, gpu_sort, cpu_sort) AS (VALUES
+	(1, 'numbers, times, bytes', 0.15, 0, 3.0, 1.2, 6, 3.0, 1.8),		-- 7.3 million integers: 1071 and 352 ms
+	(2, 'text by bytes', 0.55, 0, 4.8, 1.5, 8, 7.0, 2.0),				-- 7.3 million paths: 4004 and 831 ms
+	(3, 'text of ICU', 0.7, 0, 6.0, 1.7, 11, 12.0, 3.5),
+	(4, 'text of libc', 2.0, 0, 10.5, 3.5, 30, 26.0, 9.0),				-- 1 to 3.6 us a row
+	(5, 'GIN', 0, 150, 8.0, 3.0, NULL, NULL, NULL),						-- 50 to 600 ms, in one process of PostgreSQL
+	(6, 'not sorted by gpusort', 0.7, 0, NULL, NULL, NULL, NULL, NULL),
+	(7, 'not a btree or GIN', 0, 200, NULL, NULL, NULL, NULL, NULL)),
+database AS (
+	SELECT *, pg_encoding_max_length(encoding) AS char_bytes FROM pg_database WHERE datname = current_database()),
+collations AS (
+	SELECT c.oid, nspname, collname, collisdeterministic AS deterministic, provider, CASE WHEN provider = 'i' THEN 3
+		WHEN provider = 'b' OR locale ~* '^(C|POSIX|C[.]UTF-?8)$' THEN 2 ELSE 4 END AS kind
+	FROM pg_collation AS c JOIN pg_namespace AS n ON n.oid = c.collnamespace, database AS d, LATERAL (
+		SELECT CASE WHEN collprovider = 'd' THEN d.datlocprovider ELSE collprovider END AS provider,
+			CASE WHEN collprovider = 'd' THEN d.datcollate ELSE collcollate END AS locale) AS l),
+index_kinds AS (
+	SELECT r.oid, max(CASE WHEN am.amname = 'gin' THEN 5 WHEN am.amname <> 'btree' THEN 7
+		WHEN element.typtype NOT IN ('c', 'e', 'r') AND element.typname NOT IN ('text', 'varchar', 'bpchar', 'name',
+			'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'money', 'date', 'time', 'timetz', 'timestamp',
+			'timestamptz', 'interval', 'bytea', 'bool', 'char', 'uuid', 'bit', 'varbit', 'inet', 'cidr', 'macaddr',
+			'macaddr8', 'oid', 'tid', 'xid8', 'pg_lsn', 'geometry', 'jsonb') AND element.typname NOT LIKE 'reg%' THEN 6
+		-- its strings are of the database's collation; the times are those of text
+		WHEN element.typname = 'jsonb' THEN (SELECT kind FROM collations WHERE oid = 100)
+		WHEN i.indcollation[n] = 0 THEN 1
+		WHEN o.opcname LIKE '%pattern_ops' THEN 2
+		ELSE c.kind END) AS kind
+	FROM pg_index AS i JOIN pg_class AS r ON r.oid = i.indexrelid AND r.relkind = 'i' AND r.oid >= 16384
+		JOIN pg_am AS am ON am.oid = r.relam
+		CROSS JOIN generate_series(0, i.indnkeyatts - 1) AS n
+		JOIN pg_opclass AS o ON o.oid = i.indclass[n]
+		JOIN pg_attribute AS a ON a.attrelid = i.indexrelid AND a.attnum = n + 1
+		JOIN pg_type AS type ON type.oid = a.atttypid
+		JOIN pg_type AS base ON base.oid = coalesce(nullif(type.typbasetype, 0), type.oid)
+		JOIN pg_type AS element ON element.oid = CASE WHEN base.typcategory = 'A' THEN base.typelem ELSE base.oid END
+		LEFT JOIN collations AS c ON c.oid = i.indcollation[n]
+	GROUP BY r.oid),
+builds AS (
+	SELECT b.*, keys, ms, ms / CASE WHEN rows < 20000 THEN 1 ELSE gpu_build END AS gpu_ms,		-- gpusort.min_rows
+		ms / CASE WHEN rows < 20000 THEN 1 ELSE cpu_build END AS cpu_ms
+	FROM (SELECT r.oid, n.nspname, r.relname, r.relowner, kind, bytes,
+			-- there is no number after pg_upgrade to 17 or earlier
+			CASE WHEN r.reltuples > 0 AND r.reltuples < 1e15 THEN r.reltuples ELSE bytes / 50 END AS rows
+		FROM index_kinds JOIN pg_class AS r USING (oid) JOIN pg_namespace AS n ON n.oid = r.relnamespace,
+			LATERAL (SELECT pg_relation_size(r.oid) AS bytes) AS s) AS b
+		JOIN kinds AS k USING (kind), LATERAL (SELECT rows * us_per_row / 1000 + bytes * ms_per_mb / 1048576 AS ms) AS g)
+$$ AS builds \gset
+-- end of builds
 
--- Is there a GPU?  "psql -v gpu=no" says so, or gpusort, if it is there
-\if :{?gpu}
-\else
-	\set gpu yes
-	SELECT count(*) > 0 AS known, min(relnamespace::regnamespace::text) AS gpusort FROM pg_class
-	WHERE relname = 'gpusort_devices' AND current_setting('gpusort.enabled', true) IS NOT NULL \gset
-	\if :known
-		SELECT coalesce(bool_or(kind = 'cuda'), false) AS gpu FROM :gpusort.gpusort_devices \gset
-	\endif
-\endif
 \if :{?concurrently}
 \else
 	\set concurrently yes
@@ -57,21 +104,15 @@ FROM (SELECT current_setting('server_version_num')::int / 10000 AS major,
 		(18, 99, '18.6', '18.7')) AS release (low, high, aug, nov) ON major BETWEEN low AND high \gset
 
 SELECT $$
-database AS (
-	SELECT *, pg_encoding_max_length(encoding) AS char_bytes FROM pg_database WHERE datname = current_database()),
--- kind: as advise.sql has it; version: NULL, or the actual one where the recorded one is another
-collations AS (
-	SELECT oid, name, CASE WHEN provider = 'i' THEN 3
-			WHEN provider = 'b' OR locale ~* '^(C|POSIX|C[.]UTF-?8)$' THEN 2 ELSE 4 END AS kind, deterministic,
-		CASE WHEN (:'collations' = 'all' OR recorded IS DISTINCT FROM actual) AND provider IN ('c', 'i') THEN actual END AS version,
-		coalesce(recorded, 'none') AS recorded, CASE provider WHEN 'i' THEN 'ICU' ELSE 'libc' END AS library
-	FROM (SELECT c.oid, format('%I.%I', n.nspname, c.collname) AS name, c.collisdeterministic AS deterministic,
-			CASE WHEN c.collprovider = 'd' THEN d.datlocprovider ELSE c.collprovider END AS provider,
-			CASE WHEN c.collprovider = 'd' THEN d.datcollate ELSE c.collcollate END AS locale,
-			CASE WHEN c.collprovider = 'd' THEN d.datcollversion ELSE c.collversion END AS recorded,
-			CASE WHEN c.collprovider = 'd' THEN pg_database_collation_actual_version(d.oid)
-				ELSE pg_collation_actual_version(c.oid) END AS actual
-		FROM pg_collation AS c JOIN pg_namespace AS n ON n.oid = c.collnamespace, database AS d) AS c),
+-- version: NULL, or the actual one where the recorded one is another
+versions AS (
+	SELECT l.oid, format('%I.%I', nspname, l.collname) AS name, deterministic, CASE provider WHEN 'i' THEN 'ICU' ELSE 'libc' END AS library,
+		coalesce(recorded, 'none') AS recorded, CASE WHEN :'collations' = 'all' OR recorded IS DISTINCT FROM actual THEN actual END AS version
+	FROM collations AS l JOIN pg_collation AS c USING (oid), database AS d, LATERAL (
+		SELECT CASE WHEN collprovider = 'd' THEN datcollversion ELSE collversion END AS recorded,
+			CASE WHEN collprovider = 'd' THEN pg_database_collation_actual_version(d.oid)
+				ELSE pg_collation_actual_version(c.oid) END AS actual) AS v
+	WHERE provider IN ('c', 'i')),
 -- domains: the innermost one has the length
 types (type, base, typmod) AS (
 	SELECT oid, typbasetype, typtypmod FROM pg_type WHERE typtype = 'd'
@@ -131,26 +172,13 @@ reasons (oid, number, why) AS (
 	SELECT c.oid, 10, format('%s %s: the order %s %s', library, version,
 		CASE l.oid WHEN 100 THEN 'of the database' ELSE 'of ' || name END, CASE WHEN version = recorded
 			THEN 'may have changed, if pg_upgrade recorded this version' ELSE 'may have changed, recorded is ' || recorded END)
-	FROM columns AS c JOIN collations AS l ON l.oid = c.attcollation
+	FROM columns AS c JOIN versions AS l ON l.oid = c.attcollation
 	WHERE collated AND version IS NOT NULL AND (amname <> 'hash' OR NOT deterministic)),
--- and the guesses
-kinds (kind, us_per_row, ms_per_mb, gpu, cpu) AS (VALUES (1, 0.15, 0, 3.0, 1.2), (2, 0.55, 0, 4.8, 1.5), (3, 0.7, 0, 6.0, 1.0),
-	(4, 2.0, 0, 10.5, 3.5), (5, 0, 150, 8.0, 3.0), (6, 0, 200, 1.0, 1.0), (7, 0.7, 0, 1.0, 1.0)),
-indexes AS (
-	SELECT r.oid, i.indrelid, h.relkind, format('%I.%I', n.nspname, r.relname) AS name, r.relowner, i.indisexclusion,
-		pg_relation_size(r.oid) AS bytes,
-		-- none after pg_upgrade to 17 or earlier
-		CASE WHEN r.reltuples > 0 AND r.reltuples < 1e15 THEN r.reltuples ELSE pg_relation_size(r.oid) / 50 END AS rows,
-		(SELECT max(CASE WHEN amname = 'gin' THEN 5 WHEN amname <> 'btree' THEN 6 WHEN extname IS NOT NULL THEN 7
-			WHEN collated THEN l.kind WHEN c.attcollation <> 0 THEN 2 ELSE 1 END)
-		FROM columns AS c LEFT JOIN collations AS l ON l.oid = c.attcollation WHERE c.oid = r.oid) AS kind
-	FROM pg_class AS r JOIN pg_namespace AS n ON n.oid = r.relnamespace JOIN pg_index AS i ON i.indexrelid = r.oid
-		JOIN pg_class AS h ON h.oid = i.indrelid
-	WHERE r.oid IN (SELECT oid FROM reasons)),
-guesses AS (
-	SELECT i.*, ms / 1000 AS postgres_s,
-		ms / 1000 / CASE WHEN rows < 20000 THEN 1 WHEN :'gpu'::boolean THEN gpu ELSE cpu END AS gpusort_s		-- gpusort.min_rows
-	FROM (SELECT i.*, gpu, cpu, rows * us_per_row / 1000 + bytes * ms_per_mb / 1048576 AS ms FROM indexes AS i JOIN kinds USING (kind)) AS i)
+listed AS (
+	SELECT b.*, format('%I.%I', nspname, relname) AS name, indrelid, indisexclusion, relkind,
+		coalesce(gpu_ms, ms) AS gpu, coalesce(cpu_ms, ms) AS cpu
+	FROM builds AS b JOIN pg_index AS i ON i.indexrelid = b.oid JOIN (SELECT oid AS indrelid, relkind FROM pg_class) AS h USING (indrelid)
+	WHERE b.oid IN (SELECT oid FROM reasons))
 $$ AS listed \gset
 
 \if :outdated
@@ -162,17 +190,17 @@ $$ AS listed \gset
 	\echo
 \endif
 \echo '== Indexes to rebuild, with the release or library that asks for it'
-WITH RECURSIVE :listed
-SELECT name AS index, why, pg_size_pretty(bytes) AS size,
-	round(postgres_s::numeric, 1) AS "PostgreSQL s?", round(gpusort_s::numeric, 1) AS "gpusort s?"
-FROM guesses JOIN reasons USING (oid) ORDER BY bytes DESC, name, number;
+WITH RECURSIVE :builds, :listed
+SELECT name AS index, why, pg_size_pretty(bytes) AS size, round(ms::numeric / 1000, 1) AS "PostgreSQL s?",
+	round(gpu::numeric / 1000, 1) AS "GPU s?", round(cpu::numeric / 1000, 1) AS "CPU s?"
+FROM listed JOIN reasons USING (oid) ORDER BY bytes DESC, name, number;
 
-WITH RECURSIVE :listed
-SELECT format('%s indexes, %s. Guesses: PostgreSQL %s s, gpusort %s s on a %s', count(*), pg_size_pretty(coalesce(sum(bytes), 0)),
-	coalesce(round(sum(postgres_s)::numeric, 1), 0), coalesce(round(sum(gpusort_s)::numeric, 1), 0),
-	CASE WHEN :'gpu'::boolean THEN 'GPU (psql -v gpu=no: on a CPU)' ELSE 'CPU' END) AS sum, count(*) > 0 AS any,
+WITH RECURSIVE :builds, :listed
+SELECT format('%s indexes, %s. Guesses: PostgreSQL %s s, gpusort %s s on a GPU and %s s on a CPU', count(*), pg_size_pretty(coalesce(sum(bytes), 0)),
+	coalesce(round(sum(ms)::numeric / 1000, 1), 0), coalesce(round(sum(gpu)::numeric / 1000, 1), 0),
+	coalesce(round(sum(cpu)::numeric / 1000, 1), 0)) AS sum, count(*) > 0 AS any,
 	coalesce(bool_or(kind = 5), false) AND :major < 18 AS gin,
-	coalesce(bool_or(kind = 6), false) AS gist FROM guesses \gset
+	coalesce(bool_or(kind = 7), false) AS gist FROM listed \gset
 \echo :sum
 \if :any
 \if :gist
@@ -188,7 +216,7 @@ SELECT format('%s indexes, %s. Guesses: PostgreSQL %s s, gpusort %s s on a %s', 
 \echo '== Commands'
 \pset tuples_only on
 \pset format unaligned
-WITH RECURSIVE :listed
+WITH RECURSIVE :builds, :listed
 SELECT format('REINDEX %s %s%s;  -- %s%s',
 	CASE WHEN hidden THEN 'TABLE' ELSE 'INDEX' END,
 	-- there is no concurrent build for exclusion constraints
@@ -198,13 +226,13 @@ SELECT format('REINDEX %s %s%s;  -- %s%s',
 	pg_size_pretty(bytes),
 	-- a name must not end the comment
 	CASE WHEN pg_has_role(relowner, 'USAGE') THEN '' ELSE ', as ' || regexp_replace(relowner::regrole::text, '[[:cntrl:]]', '?', 'g') END)
-FROM guesses AS g, LATERAL (SELECT relkind = 't' AND NOT has_schema_privilege('pg_toast', 'USAGE') AS hidden) AS h
+FROM listed AS g, LATERAL (SELECT relkind = 't' AND NOT has_schema_privilege('pg_toast', 'USAGE') AS hidden) AS h
 ORDER BY bytes DESC, name;
 
-WITH RECURSIVE :listed
+WITH RECURSIVE :builds, :listed
 SELECT regexp_replace(CASE oid WHEN 100 THEN format('-- then: ALTER DATABASE %I REFRESH COLLATION VERSION;', current_database())
 	ELSE format('-- then: ALTER COLLATION %s REFRESH VERSION;', name) END, '[[:cntrl:]]', '?', 'g')
-FROM collations AS l WHERE version IS NOT NULL AND version IS DISTINCT FROM recorded
+FROM versions AS l WHERE version IS NOT NULL AND version IS DISTINCT FROM recorded
 	AND oid IN (SELECT attcollation FROM columns WHERE collated) ORDER BY oid;
 \pset tuples_only off
 \pset format aligned

@@ -309,3 +309,10 @@ COMMENT ON PROCEDURE @extschema@.gpusort_collation_repair(boolean, boolean) IS
 
 REVOKE ALL ON FUNCTION @extschema@.gpusort_collation_check(boolean) FROM PUBLIC;
 REVOKE ALL ON PROCEDURE @extschema@.gpusort_collation_repair(boolean, boolean) FROM PUBLIC;
+
+-- Somebody's overload can make a call of the function ambiguous, but there is only one view of the name
+CREATE VIEW @extschema@.gpusort_collation_check AS
+    SELECT * FROM @extschema@.gpusort_collation_check();
+
+COMMENT ON VIEW @extschema@.gpusort_collation_check IS
+'the indexes of this database whose collations have another version than recorded, and whether they are in order';

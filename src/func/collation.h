@@ -93,4 +93,17 @@ enum
 	GS_COLUMN_COMPUTED			/* its condition or an expression was computed under the collation */
 };
 
+#define GS_COLLATION_COMPUTED \
+	"Its condition or expressions depend on a collation of another version, and are not checked."
+
+/* Lists the other objects of "computed".  Columns: the same up to GS_COLUMN_SIZE, without an index, and: */
+extern const char gs_collation_objects[];
+
+enum
+{
+	GS_COLUMN_NAME = GS_COLUMN_SIZE + 1,
+	GS_COLUMN_MOVE,				/* of a partitioned table: the command that moves rows to their partitions */
+	GS_COLUMN_NAMES				/* the collations, as one text */
+};
+
 #endif							/* GS_COLLATION_H */

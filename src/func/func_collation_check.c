@@ -591,6 +591,27 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	"FROM affected AS a JOIN pg_index AS i ON i.indexrelid = a.index "
 	"ORDER BY 7 DESC NULLS LAST, a.index";
 
+const char	gs_collation_objects[] = GS_COLLATION_VERSIONS
+	", other AS ("
+	"	SELECT CASE WHEN class = 'pg_class'::regclass THEN object ELSE n.conrelid END AS relation, n.conname,"
+	"		class = 'pg_class'::regclass AND subobject = 0 AS partitioned,"
+	"		pg_describe_object(class, object, subobject)"
+	"		|| coalesce(' of domain ' || nullif(n.contypid, 0)::regtype, '') AS name, coll"
+	"	FROM computed LEFT JOIN pg_constraint AS n ON class = 'pg_constraint'::regclass AND n.oid = object"
+	"	WHERE class <> 'pg_index'::regclass) "
+	"SELECT NULL, nullif(relation, 0)::regclass, conname, array_agg(d.oid::regcollation ORDER BY d.oid),"
+	"	array_agg(recorded ORDER BY d.oid), array_agg(actual ORDER BY d.oid), NULL,"
+	"	CASE WHEN partitioned THEN 'partitions of ' ELSE '' END || name,"
+	/* an UPDATE of any column moves a row; pruning does not look into IS NOT TRUE */
+	"	CASE WHEN partitioned THEN (SELECT format('UPDATE %s SET %I = %2$I WHERE CASE tableoid %s END IS NOT TRUE;',"
+	"		root, (SELECT attname FROM pg_attribute WHERE attrelid = root AND attnum > 0 AND NOT attisdropped"
+	"			AND attgenerated = '' AND attidentity <> 'a' ORDER BY attnum LIMIT 1),"
+	"		string_agg(format('WHEN %L::regclass THEN %s', relid::text, pg_get_partition_constraintdef(relid)), ' '))"
+	"		FROM pg_partition_root(relation) AS root, pg_partition_tree(root) WHERE isleaf GROUP BY root) END,"
+	"	string_agg(d.oid::regcollation::text, ', ' ORDER BY d.oid) "
+	"FROM other JOIN differing AS d ON d.oid = coll "
+	"GROUP BY relation, conname, partitioned, name ORDER BY name";
+
 void
 gs_collation_query(const char *query, bool all, Datum oids)
 {
@@ -617,29 +638,42 @@ gpusort_collation_check(PG_FUNCTION_ARGS)
 		DETAIL,
 		N_COLUMNS
 	};
+	Datum		values[GS_COLUMN_NAMES];
+	bool		nulls[GS_COLUMN_NAMES];
 
 	InitMaterializedSRF(fcinfo, 0);
 	SPI_connect();
 	gs_collation_query(gs_collation_indexes, PG_GETARG_BOOL(0), (Datum) 0);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		Datum		values[N_COLUMNS];
-		bool		nulls[N_COLUMNS];
 		bool		exists = true;
 		char	   *wrong = NULL,
 				   *message;
 
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
-		message = try_check(DatumGetObjectId(values[GS_COLUMN_INDEX - 1]), &exists, &wrong);
+		if (DatumGetBool(values[GS_COLUMN_COMPUTED - 1]))
+			message = GS_COLLATION_COMPUTED;
+		else
+			message = try_check(DatumGetObjectId(values[GS_COLUMN_INDEX - 1]), &exists, &wrong);
 		if (!exists)
 			continue;
-		if (message == NULL && wrong == NULL && DatumGetBool(values[GS_COLUMN_COMPUTED - 1]))
-			message = "its condition or expressions depend on the collation";
 		values[BROKEN] = BoolGetDatum(wrong != NULL);
 		nulls[BROKEN] = message != NULL;
 		nulls[DETAIL] = message == NULL && wrong == NULL;
 		if (!nulls[DETAIL])
 			values[DETAIL] = CStringGetTextDatum(message ? message : wrong);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	gs_collation_query(gs_collation_objects, PG_GETARG_BOOL(0), (Datum) 0);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *move = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, GS_COLUMN_MOVE);
+
+		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
+		nulls[BROKEN] = true;
+		values[DETAIL] = CStringGetTextDatum(psprintf("cannot check %s%s%s", TextDatumGetCString(values[GS_COLUMN_NAME - 1]),
+													  move ? "; move its rows, as its owner: " : "", move ? move : ""));
+		nulls[DETAIL] = false;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	SPI_finish();

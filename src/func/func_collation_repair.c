@@ -399,7 +399,7 @@ list_tasks(Repair *repair)
 			if (task->computed)
 				ereport(NOTICE,
 						(errmsg("index %s has to be rebuilt", task->name),
-						 errdetail("Its condition or expressions depend on a collation of another version, and are not checked.")));
+						 errdetail(GS_COLLATION_COMPUTED)));
 		}
 		else
 			ereport(WARNING,
@@ -433,19 +433,21 @@ report_nothing_broken(const Repair *repair)
 static void
 report_computed(void)
 {
-	gs_collation_query(GS_COLLATION_VERSIONS
-					   "SELECT CASE WHEN class = 'pg_class'::regclass AND subobject = 0 THEN 'partitions of ' ELSE '' END"
-					   "  || pg_describe_object(class, object, subobject) || coalesce((SELECT ' of domain ' || contypid::regtype"
-					   "   FROM pg_constraint WHERE class = 'pg_constraint'::regclass AND oid = object AND contypid <> 0), ''),"
-					   " string_agg(coll::regcollation::text, ', ' ORDER BY coll)"
-					   " FROM computed WHERE class <> 'pg_index'::regclass GROUP BY 1 ORDER BY 1",
-					   false, (Datum) 0);
+	gs_collation_query(gs_collation_objects, false, (Datum) 0);
 	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
+		char	   *move = SPI_getvalue(row, tupdesc, GS_COLUMN_MOVE);
+
 		ereport(WARNING,
-				(errmsg("did not check %s", SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1)),
+				(errmsg("did not check %s", SPI_getvalue(row, tupdesc, GS_COLUMN_NAME)),
 				 errdetail("It depends on collation %s, which keeps the version recorded.",
-						   SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2)),
-				 errhint("Correct what the new order has changed, and then refresh the version of the collation.")));
+						   SPI_getvalue(row, tupdesc, GS_COLUMN_NAMES)),
+				 move
+				 ? errhint("Move its rows, as its owner, and then refresh the version of the collation: %s", move)
+				 : errhint("Correct what the new order has changed, and then refresh the version of the collation.")));
+	}
 }
 
 /* Records a collation's actual version if its indexes are in order, and report_computed() named nothing. */

@@ -166,6 +166,25 @@ check_pgspot()
 	cat sql/*.in "sql/gpusort--$(sed -nE "s/^default_version *= *'(.*)'/\1/p" gpusort.control).sql" | pgspot | grep '^PS'
 }
 
+# What superusers run in databases of others calls PostgreSQL's functions and the extension's, and nobody else's.
+# (What tests and packages run in servers of their own need not be safe.)
+shipped_sql="$(ls docs/*.sql | tr '\n' ' ')docs/collation.sh packaging/monitoring/queries.yaml"
+
+check_scripts()
+{
+	perl test/lib/scripts.pl rules $shipped_sql
+}
+
+check_scripts_pgspot()
+{
+	local file
+
+	for file in $shipped_sql; do
+		perl test/lib/scripts.pl sql "$file" | pgspot 2>&1 | grep -v '^$' |
+			sed -n "s|^|$file: |; / Errors: 0 Warnings: 0 Unknown: 0/!p"
+	done
+}
+
 check_versions_in_one_place()
 {
 	grep -n 'PG_VERSION_NUM' $(sources src | grep -vx src/compat.h)
@@ -516,6 +535,7 @@ check "measured times are those of test/bench/RESULTS.md" check_measured
 check "links and files named in documents are there" check_links
 check "links of the documents in packages, too" check_packaged_links
 check "YAML and JSON files can be read" check_yaml
+check "scripts that superusers run name what is safe" check_scripts
 check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then
 	check "only entry points are exported" check_exported_symbols
@@ -533,9 +553,10 @@ else
 	echo "# musl-gcc is not installed: not compiled with musl"
 fi
 if command -v pgspot >/dev/null; then
-	check "pgspot finds nothing" check_pgspot
+	check "pgspot finds nothing in the extension's scripts" check_pgspot
+	check "nor in those that superusers run" check_scripts_pgspot
 else
-	echo "# pgspot is not installed: the scripts' search path not checked"
+	echo "# pgspot is not installed: what scripts call is checked in part"
 fi
 if command -v clang-format >/dev/null; then
 	check "clang-format: C" check_format

@@ -18,6 +18,8 @@ use GpusortTest;
 my ($queries) = yaml('packaging/monitoring/queries.yaml');
 my $node = new_server('monitoring', "max_parallel_workers_per_gather = 0\n", rows => 30000);
 
+plan skip_all => 'PostgreSQL was built without libxml' if $node->psql('postgres', q(SELECT table_to_xml('pg_am', false, false, ''))) != 0;
+
 # A sort of each kind, one that falls back, one that is refused, and one that is open
 $node->safe_psql('postgres', q(
 	SET gpusort.force = on;

@@ -13,8 +13,10 @@ use Test::More;
 use GpusortTest;
 
 my $node = PostgreSQL::Test::Cluster->new('collation');
-my @databases = ('mydb', q(o'dd =db));
-my $broken = qr/^NOTICE:  index public\.t_p is broken\nDETAIL:  key \(p\)=\(t\) .* is followed by key \(p\)=\(z\) /m;
+my @databases = ('mydb', q(o'dd =db), "new\nline %41");
+my %shown = map { $_ => s/\n/?/r } @databases;
+my $above = qr/(?:(?!== ).*\n)*?/;
+my $broken = qr/${above}^NOTICE:  index public\.t_p is broken\nDETAIL:  key \(p\)=\(t\) .* is followed by key \(p\)=\(z\) /m;
 
 # Exit status, and everything that was printed
 sub script
@@ -72,7 +74,8 @@ sub state_of
 		SELECT CASE collversion WHEN pg_collation_actual_version(oid) THEN 'new' ELSE 'old' END
 		FROM pg_collation WHERE collname = 'upgraded')) . ' '
 	  . sql($database, q(SELECT count(*) FROM pg_extension WHERE extname = 'gpusort'))
-	  . sql($database, q(SELECT count(*) FROM pg_namespace WHERE nspname = 'gpusort_collation'));
+	  . sql($database, q(SELECT count(*) FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = pronamespace
+		WHERE probin ~ 'gpusort' AND nspname LIKE 'pg_temp%'));
 }
 
 $node->init(allows_streaming => 1, extra => [ '--encoding=UTF8', '--locale=en_US.utf8' ]);
@@ -93,7 +96,11 @@ for (@databases)
 		CREATE INDEX t_d ON t (d);));
 }
 # one has the extension, and no schema that it could be in otherwise
-sql($databases[1], 'CREATE SCHEMA "My schema"; CREATE EXTENSION gpusort SCHEMA "My schema"');
+sql($databases[1], q(CREATE SCHEMA "My schema"; CREATE EXTENSION gpusort SCHEMA "My schema";
+	CREATE TABLE parts (k text COLLATE upgraded) PARTITION BY RANGE (k);
+	CREATE TABLE below PARTITION OF parts FOR VALUES FROM (MINVALUE) TO ('t');
+	CREATE TABLE above PARTITION OF parts FOR VALUES FROM ('t') TO (MAXVALUE);
+	INSERT INTO parts VALUES ('s'), ('t'), ('z');));
 $node->safe_psql('mydb', 'ALTER DATABASE mydb SET search_path = nowhere; ALTER DATABASE mydb SET statement_timeout = 1');
 my @server = ('-h', $node->host, '-p', $node->port);
 
@@ -101,30 +108,51 @@ says('nothing has changed', \@server, 0, qr/^== mydb\nNOTICE:  no index depends 
 
 new_icu();
 is(state_of('mydb'), 'broken old 00', 'an index is broken');
-says('check', \@server, 1, qr/^== mydb\n$broken/m, qr/^== o'dd =db\n$broken/m, qr/^== template1$/m);
+says('check', \@server, 1, qr/^== mydb\n$broken/m, qr/^== o'dd =db\n$broken/m, qr/^== new\?line %41\n$broken/m, qr/^== template1$/m);
 is(state_of('mydb'), 'broken old 00', 'a check changes nothing');
+
+# the environment may say where a server is, but not which database is asked, nor go before an option
+{
+	my $services = PostgreSQL::Test::Utils::tempdir() . '/services';
+
+	append_to_file($services, "[s]\nhost=" . $node->host . "\nport=" . $node->port . "\ndbname=postgres\n[elsewhere]\nhostaddr=127.0.0.1\nport=1\n");
+	local $ENV{PGSERVICEFILE} = $services;
+	local $ENV{PGSERVICE} = 's';
+	local $ENV{PGDATABASE} = 'template1';
+	local $ENV{PGOPTIONS} = '-c search_path=nowhere -c client_min_messages=error -c standard_conforming_strings=off';
+	delete local @ENV{qw(PGHOST PGPORT)};
+	says('a service', [], 1, map { qr/^== \Q$shown{$_}\E\n$broken/m } @databases);
+	$ENV{PGSERVICE} = 'elsewhere';
+	local $ENV{PGHOSTADDR} = '127.0.0.1';
+	says('a service and an address elsewhere', \@server, 1, map { qr/^== \Q$shown{$_}\E\n$broken/m } @databases);
+}
 
 # a standby, on which only databases with the extension can be asked
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
-says('standby', [ '-h', $standby->host, '-p', $standby->port ], 2, qr/^== o'dd =db\nindex public\.t_p is broken: key /m, qr/cannot execute CREATE/);
+says('standby', [ '-h', $standby->host, '-p', $standby->port ], 2, qr/^== o'dd =db\n${above}index public\.t_p is broken: key /m, qr/^table public\.parts was not checked: cannot check partitions of table public\.parts; move its rows, as its owner: UPDATE /m, qr/cannot execute CREATE/);
 $standby->stop;
+
+# what it says of partitions moves their rows
+my ($status, $out) = script(@server);
+my ($move) = $out =~ /^HINT:  Move its rows, as its owner, and then refresh the version of the collation: (UPDATE .*)$/m;
+is(sql($databases[1], "SELECT count(*) FROM above; $move; SELECT count(*) FROM above"), "2\n1", 'the command moves a row');
+is(sql($databases[1], "SELECT string_agg(tableoid::regclass || ' ' || k, ', ' ORDER BY k) FROM parts"), 'below s, below z, above t', 'to where it belongs');
+sql($databases[1], 'DROP TABLE parts');
 
 says('repair', [ '--repair', @server ], 0, qr/^== mydb\n$broken.*\nNOTICE:  rebuilt index public\.t_p/m, qr/^NOTICE:  recorded the new versions of 2 collations$/m);
 is(state_of('mydb'), 'right new 00', 'repaired, without the extension');
 is(state_of($databases[1]), 'right new 10', 'repaired, with it');
 says('repaired', \@server, 0, qr/^== mydb\nNOTICE:  no index depends/m);
 
-# versions alone, and what a killed run has left
+# versions alone
 sql('mydb', q(
 	CREATE INDEX t_p2 ON t (p);
-	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'upgraded';
-	CREATE SCHEMA gpusort_collation;
-	CREATE EXTENSION gpusort SCHEMA gpusort_collation;));
+	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'upgraded';));
 says('two sound indexes', \@server, 0, qr/^== mydb\nNOTICE:  checked 2 indexes, none is broken/m);
-is(state_of('mydb'), 'right old 00', 'the schema is gone');
+is(state_of('mydb'), 'right old 00', 'nothing else has changed');
 says('versions', [ '--repair', @server ], 0, qr/recorded the new version/);
 sql('mydb', 'DROP INDEX t_p2');
 says('a database is named', [ 'mydb', @server ], 2, qr/unknown argument mydb/);
@@ -145,7 +173,18 @@ $ENV{PGDATA} = $node->data_dir;
 delete @ENV{qw(PGHOST PGPORT)};
 says('the server runs', ['--start'], 2, qr/runs, or was killed/);
 $node->stop;
-says('own server', ['--start'], 1, qr/^== mydb\n$broken/m);
+{
+	# and its socket in a folder with a blank
+	my $folder = PostgreSQL::Test::Utils::tempdir_short() . "/a b'c";
+
+	mkdir $folder;
+	local $ENV{TMPDIR} = $folder;
+	local $ENV{PGHOSTADDR} = '127.0.0.1';
+	local $ENV{PGSSLMODE} = 'require';
+	says('own server', ['--start'], 1, map { qr/^== \Q$shown{$_}\E\n$broken/m } @databases);
+	opendir(my $dir, $folder) or die;
+	is(join(' ', grep { !/^\./ } readdir $dir), '', 'nothing is left there');
+}
 says('own server, repair', [ '--repair', '--start' ], 0, qr/^NOTICE:  rebuilt index public\.t_p/m);
 ok(!-e $node->data_dir . '/postmaster.pid', 'it has ended');
 $ENV{PGDATA} = $PostgreSQL::Test::Utils::tmp_check;

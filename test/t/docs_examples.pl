@@ -32,7 +32,7 @@ my @commands = (
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^(POSTGRES_PASSWORD=\w+ )?(docker|kubectl) /, 'needs a container engine, or Kubernetes' ],
 	[ qr/^DATA_SOURCE_NAME=/, 'compat_monitoring does it' ],
-	[ qr/^psql -X -d mydb -f docs\/(advise|distinct|reindex)\.sql$/, 'docs_advise or docs_reindex runs it' ],
+	[ qr/^psql -X -d mydb (-U app )?-f docs\/(advise|distinct|gained|reindex)\.sql$/, 'docs_advise, docs_reindex or docs_shop runs it' ],
 	[ qr/^sh docs\/collation\.sh /, 'docs_collation runs it' ],
 	[ qr/^\S*gpusort-enable\b/, \&enable_gpusort ],
 	[ qr/^V=\d+$/, 'the version of the two commands with apt-get' ],

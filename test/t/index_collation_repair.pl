@@ -415,6 +415,8 @@ $node->safe_psql('postgres', q(CREATE TABLE e (id int, k text COLLATE changing C
 	INSERT INTO e SELECT i, 'k' || i FROM generate_series(1, 1000) AS i;
 	CREATE INDEX e_partial ON e (id) WHERE k > 'k5'; CREATE INDEX e_expression ON e ((k > 'k5'));
 	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'changing'));
+is(value($node, q(SELECT string_agg(index::text, ' ' ORDER BY index::text) FROM gpusort_collation_check WHERE broken IS NULL AND detail LIKE 'Its condition or expressions depend%')),
+	'e_expression e_partial', 'the check says why it checks no predicates and expressions');
 $messages = messages("$call()");
 like($messages, qr/^NOTICE:  rebuilt index public\.e_partial/m, 'a predicate that compares: the index is rebuilt');
 like($messages, qr/^NOTICE:  rebuilt index public\.e_expression/m, 'an expression that compares too');
@@ -443,6 +445,8 @@ $messages = messages("$call()");
 is(join(' ', $messages =~ /^WARNING:  did not check (.*)$/gm), join(' ', 'column g of table public.c',
 	(map { "constraint bad_$_ on table public.c" } qw(any array between greatest less lower mine regex row vague)), 'constraint word_less of domain public.word'),
 	'constraints and generated columns are named');
+is(value($node, q(SELECT string_agg(substring(detail FROM '^cannot check (.*)'), ' ' ORDER BY detail) FROM gpusort_collation_check WHERE index IS NULL)),
+	join(' ', $messages =~ /^WARNING:  did not check (.*)$/gm), 'the check names the same');
 unlike($messages, qr/recorded the new/, 'the versions stay');
 $node->safe_psql('postgres', 'DROP TABLE c, child; DROP DOMAIN word; DROP FUNCTION mine');
 like(messages("$call()"), qr/^NOTICE:  recorded the new versions of 2 collations$/m, 'without them the versions are recorded');
