@@ -24,6 +24,9 @@
 #define TABLES				64
 #define TABLE_BYTES			((Size) 8 << 20)
 
+/* ICU has some 800 locales. */
+#define PROOFS 2048
+
 #define TRANCHE				GPUSORT_NAME "_locales"
 
 /* The lock protects all fields except refused, which only changes to true. */
@@ -35,9 +38,18 @@ struct GsTableEntry
 	Size		table;			/* offset in TablesShared.tables; TABLE_BYTES: there was no room */
 };
 
+typedef struct Proof
+{
+	uint64		name[2];
+	GsProof		proof;
+} Proof;
+
 typedef struct TablesShared
 {
 	LWLock	   *lock;
+	LWLock	   *proofs_lock; /* nobody holds it for long */
+	int			n_proofs;
+	Proof		proofs[PROOFS];
 	int			n;
 	GsTableEntry entries[TABLES];
 	Size		used;			/* bytes of tables */
@@ -50,7 +62,7 @@ void
 gs_tables_shmem_request(void)
 {
 	RequestAddinShmemSpace(sizeof(TablesShared));
-	RequestNamedLWLockTranche(TRANCHE, 1);
+	RequestNamedLWLockTranche(TRANCHE, 2);
 }
 
 void
@@ -63,7 +75,8 @@ gs_tables_shmem_startup(void)
 	if (!found)
 	{
 		memset(shared, 0, offsetof(TablesShared, tables));
-		shared->lock = &GetNamedLWLockTranche(TRANCHE)->lock;
+		shared->lock = &GetNamedLWLockTranche(TRANCHE)[0].lock;
+		shared->proofs_lock = &GetNamedLWLockTranche(TRANCHE)[1].lock;
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -158,4 +171,31 @@ gs_tables_refuse(GsTableEntry *entry)
 {
 	if (entry != NULL)
 		entry->refused = true;
+}
+
+GsProof
+gs_tables_find_proof(const uint64 name[2])
+{
+	GsProof		proof = GS_PROOF_NONE;
+
+	if (shared == NULL)
+		return GS_PROOF_NONE;
+	LWLockAcquire(shared->proofs_lock, LW_SHARED);
+	for (int i = 0; i < shared->n_proofs && proof == GS_PROOF_NONE; i++)
+		if (shared->proofs[i].name[0] == name[0] && shared->proofs[i].name[1] == name[1])
+			proof = shared->proofs[i].proof;
+	LWLockRelease(shared->proofs_lock);
+	return proof;
+}
+
+/* Two processes may add the same name, with the same proof. */
+void
+gs_tables_add_proof(const uint64 name[2], GsProof proof)
+{
+	if (shared == NULL)
+		return;
+	LWLockAcquire(shared->proofs_lock, LW_EXCLUSIVE);
+	if (shared->n_proofs < PROOFS)
+		shared->proofs[shared->n_proofs++] = (Proof){{name[0], name[1]}, proof};
+	LWLockRelease(shared->proofs_lock);
 }
