@@ -33,7 +33,8 @@ typedef struct Entry
 {
 	char		provider;
 	bool		deterministic;
-	char	   *locale;			/* of ICU or libc; NULL: none, or ICU's with rules of the collation's own */
+	char	   *locale; /* of ICU or libc, or NULL */
+	char	   *rules; /* of ICU, or NULL */
 } Entry;
 
 /* Reads the catalogs' row of a collation, or of the database for its own. */
@@ -46,8 +47,8 @@ read_entry(Oid collation, Entry *entry)
 	AttrNumber	locale;
 	Datum		name;
 	bool		isnull;
-	bool		has_rules = false;
 
+	entry->rules = NULL;
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	if (is_default)
@@ -65,13 +66,14 @@ read_entry(Oid collation, Entry *entry)
 			Anum_pg_collation_collcollate;
 	}
 #ifdef GS_COMPAT_COLLATION_RULES
-	(void) SysCacheGetAttr(cache, tuple,
+	name = SysCacheGetAttr(cache, tuple,
 						   is_default ? Anum_pg_database_daticurules : Anum_pg_collation_collicurules,
 						   &isnull);
-	has_rules = !isnull;
+	if (!isnull)
+		entry->rules = TextDatumGetCString(name);
 #endif
 	name = SysCacheGetAttr(cache, tuple, locale, &isnull);
-	entry->locale = isnull || has_rules ? NULL : TextDatumGetCString(name);
+	entry->locale = isnull ? NULL : TextDatumGetCString(name);
 	ReleaseSysCache(tuple);
 	return true;
 }
@@ -91,7 +93,7 @@ gs_key_collation_lookup(Oid collation, GsKeyCollator **collator, const GsLibcCol
 	if (!read_entry(collation, &entry))
 		return false;
 	if (entry.provider == COLLPROVIDER_ICU)
-		*collator = gs_key_collator_open(collation, entry.locale, entry.deterministic);
+		*collator = gs_key_collator_open(collation, entry.locale, entry.rules, entry.deterministic);
 	else if (entry.provider == COLLPROVIDER_LIBC && entry.locale != NULL)
 		return gs_libc_lookup(collation, entry.locale, libc);
 	return *collator != NULL;

@@ -39,13 +39,13 @@ add_column(GsKeyDesc *desc)
 	return &desc->cols[desc->ncols];
 }
 
-/* The libc collation of the text that a value is, or contains. */
-static const GsLibcCollation *
-find_libc(const GsKeyColumn *col)
+/* The value that a value is, or contains. */
+static const GsKeyColumn *
+innermost(const GsKeyColumn *col)
 {
 	while (col->element != NULL)
 		col = &col->element->column;
-	return col->libc;
+	return col;
 }
 
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type,
@@ -279,7 +279,8 @@ gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typm
 		const GsKeyColumn *col = &desc->cols[i];
 
 		desc->abbreviated |= col->kind == GS_KEY_ABBREVIATED;
-		desc->has_libc |= find_libc(col) != NULL;
+		desc->has_libc |= innermost(col)->libc != NULL;
+		desc->may_lack_key |= desc->abbreviated || desc->has_libc || innermost(col)->collator != NULL;
 		if (col->parent == NULL)
 		{
 			tops++;
@@ -350,11 +351,7 @@ gs_key_has_labels(const GsKeyDesc *desc)
 {
 	for (int i = 0; i < desc->ncols; i++)
 	{
-		const GsKeyColumn *col = &desc->cols[i];
-
-		while (col->element != NULL)
-			col = &col->element->column;
-		if (col->labels != NULL)
+		if (innermost(&desc->cols[i])->labels != NULL)
 			return true;
 	}
 	return false;
@@ -384,7 +381,7 @@ gs_key_distrust(const GsKeyDesc *desc, int column)
 	{
 		/* fields belong to the column before them */
 		number += desc->cols[i].parent == NULL;
-		if ((column < 0 || column == number) && find_libc(&desc->cols[i]) != NULL)
-			gs_libc_distrust(find_libc(&desc->cols[i]));
+		if ((column < 0 || column == number) && innermost(&desc->cols[i])->libc != NULL)
+			gs_libc_distrust(innermost(&desc->cols[i])->libc);
 	}
 }

@@ -6,9 +6,10 @@
  * The bytes are ICU's sort key, which ends with its only 0, and where the
  * collation is deterministic the text itself as PostgreSQL's tie-break.
  * The options of a collation are in the sort key: strength, case first, numeric,
- * tailored rules.  But ICU's comparison skips the strings' common prefix.  With some options it then
- * disagrees with the sort keys (ICU 72).  Pairs without a common prefix agree, so texts even compare in a
- * circle.  Such collations are refused.
+ * tailored rules.  But with some options, and for some characters, ICU's comparison disagrees with the sort
+ * keys.  key_icu_prove.c finds out, once a server for each collation: it refuses the collation, or texts
+ * with these characters have no key.  A process that finds no proof in shared memory makes one, and holds no
+ * lock.
  *
  * ICU takes two microseconds for the sort key of a path.  For most texts a table of the
  * collation's characters gives the same bytes (key_icu_table.h).  The table costs as much to make
@@ -19,8 +20,7 @@
  * so there gpusort calls ICU directly (key_icu_library.h).
  *
  * ICU takes UTF-16.  A server with the encoding UTF-8 stores valid UTF-8, so the conversion is a few lines
- * here.  With other encodings the collation is refused: most of them lack the texts that
- * disagrees_with_keys() compares.
+ * here.  With other encodings the collation is refused: most of them lack the texts that are compared.
  *
  * If the buffer is too small, ucol_getSortKey() fills it with the first bytes of the sort key.  That is
  * what a cut key needs, and PostgreSQL 15 abbreviates by it as well.  But ICU computes the rest
@@ -30,13 +30,15 @@
  * ICU 53 both use CollationKeys::writeSortKeyUpToQuaternary.  Each collator is tested on samples, and if it
  * fails, it is never asked for parts.
  *
- * Tests: regress/keys_icu
+ * Tests: regress/keys_icu, regress/keys_icu_proof
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/varlena.h"
 
@@ -50,8 +52,10 @@ struct GsKeyCollator
 {
 	GsKeyCollator *next;
 	Oid			collation;
+	bool		known;			/* usable is set */
 	bool		usable;
 	bool		deterministic;
+	GsIcuHabits habits;
 	bool		parts;			/* put_first_bytes() may be used */
 	void	   *handle;			/* a UCollator, or the server's locale */
 	const char *locale;			/* NULL: there can be no table */
@@ -68,6 +72,9 @@ struct GsKeyCollator
 #else
 #define TABLE_AFTER			2000
 #endif
+
+/* Which texts have no key; NULL: no collator has been opened yet. */
+static const GsIcuMarks *marks = NULL;
 
 /* All collators that this process has asked for, also unusable ones. */
 static GsKeyCollator *collators = NULL;
@@ -228,55 +235,80 @@ put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
 
 #endif							/* GS_COMPAT_SORT_KEYS */
 
+/* For the proof, and for tables. */
+static bool
+sort_key_of(void *arg, const uint8 *text, size_t len, uint8 *key, size_t room, size_t *key_len)
+{
+	GsKeyCollator *collator = arg;
+	GsVarBytes	bytes = {text, len};
+
+	if (GS_FAULT("icu_table"))
+		ereport(ERROR, (errmsg("could not make a sort key of %zu bytes of text", len)));
+	return put_sort_key(collator->handle, bytes, key, room, key_len);
+}
+
+static int
+compare_texts(void *arg, const uint8 *a, size_t a_len, const uint8 *b, size_t b_len)
+{
+	GsKeyCollator *collator = arg;
+
+	CHECK_FOR_INTERRUPTS();
+	return varstr_cmp((const char *) a, a_len, (const char *) b, b_len, collator->collation);
+}
+
+static bool
+has_key(void *arg, const uint8 *text, size_t len)
+{
+	GsKeyCollator *collator = arg;
+
+	return gs_icu_has_key(marks, gs_icu_character_calls(), &collator->habits, text, len);
+}
+
+static GsTextTable *
+make_marks(void *arg)
+{
+	GsIcuMarks *made = gs_icu_make_marks();
+
+	return made == NULL ? NULL : &made->text;
+}
+
 /*
- * Is the comparison known to differ from the order of the sort keys?  Three checks find the options with
- * which it does.  With alternate=shifted, white space is ignored at level 1, so the key of a blank begins
- * with a separator, or ends.  With strength=identical, code points decide in the end, so a control
- * character, which all other levels ignore, changes the key.  Pairs with a common prefix show the other
- * options.
+ * Are the collator's keys in the order of the server's comparison?  Nondeterministic collations have proofs
+ * of their own, as these show which texts are equal.
  */
 static bool
-disagrees_with_keys(void *handle, Oid collation)
+is_right(GsKeyCollator *collator, const char *locale, const char *rules)
 {
-	static const char *const pairs[][2] = {
-		/* a letter and a digit behind a sign, where letters come before digits (kr-latn-digit) */
-		{"-z", "-0"},
-		/* marks, under backward secondary levels */
-		{"\xe2\x83\x9c\xe2\x83\x9e", "\xe2\x83\x9c"},
-		/* digits of numbers, in tailored languages: 101 and 12, Arabic, Devanagari, full width */
-		{"\xd9\xa1\xd9\xa0\xd9\xa1", "\xd9\xa1\xd9\xa2"},
-		{"\xe0\xa5\xa7\xe0\xa5\xa6\xe0\xa5\xa7", "\xe0\xa5\xa7\xe0\xa5\xa8"},
-		{"\xef\xbc\x91\xef\xbc\x90\xef\xbc\x91", "\xef\xbc\x91\xef\xbc\x92"}
-	};
-	GsVarBytes	blank = {(const uint8 *) " ", 1};
-	GsVarBytes	plain = {(const uint8 *) "a", 1};
-	GsVarBytes	control = {(const uint8 *) "a\x01", 2};
-	uint8		key[64];
-	uint8		other[64];
-	size_t		len;
-	size_t		other_len;
+	GsIcuProof	proof = {sort_key_of, compare_texts, has_key, collator, collator->deterministic};
+	char	   *name = psprintf("%d:%s:%s", collator->deterministic, locale, rules == NULL ? "" : rules);
+	uint64		hash[2];
+	GsTableEntry *entry;
+	const char *why;
 
-	if (!put_sort_key(handle, blank, key, sizeof(key), &len) || len == 0 || key[0] <= 1)
-		return true;
-	if (!put_sort_key(handle, plain, key, sizeof(key), &len) ||
-		!put_sort_key(handle, control, other, sizeof(other), &other_len) ||
-		len != other_len || memcmp(key, other, len) != 0)
-		return true;
-	for (int i = 0; i < lengthof(pairs); i++)
+	for (int i = 0; i < lengthof(hash); i++)
+		hash[i] = hash_bytes_extended((unsigned char *) name, (int) strlen(name), i);
+	pfree(name);
+	if (marks == NULL)
+		marks = (const GsIcuMarks *) gs_tables_get("marks of ICU", false, make_marks, NULL, &entry);
+	if (marks == NULL)
+		return false;
+	gs_icu_find_habits(&proof, &collator->habits);
+	switch (gs_tables_find_proof(hash))
 	{
-		GsVarBytes	left = {(const uint8 *) pairs[i][0], strlen(pairs[i][0])};
-		GsVarBytes	right = {(const uint8 *) pairs[i][1], strlen(pairs[i][1])};
-		int			order;
-
-		if (!put_sort_key(handle, left, key, sizeof(key), &len) ||
-			!put_sort_key(handle, right, other, sizeof(other), &other_len))
+		case GS_PROOF_RIGHT:
 			return true;
-		order = memcmp(key, other, Min(len, other_len));
-		if (order != 0 &&
-			(order < 0) != (varstr_cmp(pairs[i][0], left.len, pairs[i][1], right.len, collation) < 0))
-			return true;
+		case GS_PROOF_WRONG:
+			return false;
+		case GS_PROOF_NONE:
+			break;
 	}
-	return false;
+	why = gs_icu_prove(&proof);
+	gs_tables_add_proof(hash, why == NULL ? GS_PROOF_RIGHT : GS_PROOF_WRONG);
+	if (why != NULL)
+		ereport(LOG,
+				(errmsg("gpusort does not sort text under the ICU locale \"%s\"%s: %s", locale,
+						rules == NULL ? "" : " with rules", why)));
+	return why == NULL;
 }
 
 /* Do both ways of making sort keys give the same first bytes? */
@@ -310,47 +342,61 @@ parts_agree(void *handle)
 	return true;
 }
 
-GsKeyCollator *
-gs_key_collator_open(Oid collation, const char *locale, bool deterministic)
+/* Opens a collator, and finds the library that the proof needs.  NULL: there is none. */
+static void *
+open_collator(Oid collation, const char *locale)
 {
-	GsKeyCollator *collator;
-	void	   *handle;
+	bool		may_be = GetDatabaseEncoding() == PG_UTF8 && locale != NULL;
+	void	   *handle = may_be ? open_handle(collation, locale) : NULL;
 
-	for (collator = collators; collator != NULL; collator = collator->next)
+#ifdef GS_COMPAT_SORT_KEYS
+	if (handle != NULL && marks == NULL)
 	{
-		if (collator->collation == collation)
-			return collator->usable ? collator : NULL;
-	}
+		void	   *library_collator = gs_icu_open(locale);
 
-	handle = GetDatabaseEncoding() == PG_UTF8 ? open_handle(collation, locale) : NULL;
-	collator = MemoryContextAllocZero(TopMemoryContext, sizeof(GsKeyCollator));
-	collator->collation = collation;
-	collator->usable = handle != NULL && !disagrees_with_keys(handle, collation);
-	collator->deterministic = deterministic;
-	collator->parts = handle != NULL && parts_agree(handle);
-	collator->handle = handle;
-	if (locale != NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
-
-		collator->locale = pstrdup(locale);
-		collator->shared_name = psprintf("icu:%s", locale);
-		MemoryContextSwitchTo(old);
+		if (library_collator == NULL)
+			return NULL;
+		gs_icu_close(library_collator);
 	}
-	collator->next = collators;
-	collators = collator;
-	return collator->usable ? collator : NULL;
+#endif
+	return handle;
 }
 
-static bool
-sort_key_of_handle(void *handle, const uint8 *text, size_t len, uint8 *key, size_t room,
-				   size_t *key_len)
+/* An error while a collator is proven leaves it unknown. */
+GsKeyCollator *
+gs_key_collator_open(Oid collation, const char *locale, const char *rules, bool deterministic)
 {
-	GsVarBytes	bytes = {text, len};
+	GsKeyCollator *collator;
 
-	if (GS_FAULT("icu_table"))
-		ereport(ERROR, (errmsg("could not make a sort key of %zu bytes of text", len)));
-	return put_sort_key(handle, bytes, key, room, key_len);
+	for (collator = collators; collator != NULL; collator = collator->next)
+		if (collator->collation == collation)
+			break;
+	if (collator == NULL)
+	{
+		void	   *handle = open_collator(collation, locale);
+
+		collator = MemoryContextAllocZero(TopMemoryContext, sizeof(GsKeyCollator));
+		collator->collation = collation;
+		collator->deterministic = deterministic;
+		collator->handle = handle;
+		if (handle != NULL && rules == NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+			collator->locale = pstrdup(locale);
+			collator->shared_name = psprintf("icu:%s", locale);
+			MemoryContextSwitchTo(old);
+		}
+		collator->next = collators;
+		collators = collator;
+	}
+	if (!collator->known)
+	{
+		collator->usable = collator->handle != NULL && is_right(collator, locale, rules);
+		collator->parts = collator->usable && parts_agree(collator->handle);
+		collator->known = true;
+	}
+	return collator->usable ? collator : NULL;
 }
 
 /* Makes the collator's table, once.  If that fails, it is not tried again. */
@@ -367,7 +413,7 @@ make_table(GsKeyCollator *collator)
 	/* making a sort key may fail, and none of this is PostgreSQL's memory */
 	PG_TRY();
 	{
-		collator->table = gs_icu_make_table(library_collator, sort_key_of_handle, collator->handle);
+		collator->table = gs_icu_make_table(library_collator, sort_key_of, collator);
 	}
 	PG_FINALLY();
 	{
@@ -456,20 +502,29 @@ gs_key_collator_is_deterministic(const GsKeyCollator *collator)
 
 bool
 gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key, uint8 *dst,
-			   size_t room, size_t *written)
+			   size_t room, size_t *written, bool *lacks)
 {
+	bool		is_long = text.len > room && collator->parts;
 	size_t		tail;
 	bool		all;
 
-	if (unlikely(text.len > room) && collator->parts &&
-		put_first_bytes(collator->handle, text, dst, room) == room)
+	/* tables have no marks, and digits only if numbers are not compared */
+	if (unlikely(is_long) || !put_from_table(collator, text, dst, room, written))
 	{
-		*written = room;
-		return false;
+		if (!has_key(collator, text.data, text.len))
+		{
+			*written = 0;
+			*lacks = true;
+			return false;
+		}
+		if (is_long && put_first_bytes(collator->handle, text, dst, room) == room)
+		{
+			*written = room;
+			return false;
+		}
+		if (!put_sort_key(collator->handle, text, dst, room, written))
+			return false;
 	}
-	if (!put_from_table(collator, text, dst, room, written) &&
-		!put_sort_key(collator->handle, text, dst, room, written))
-		return false;
 	if (!collator->deterministic)
 		return true;
 

@@ -54,6 +54,7 @@ typedef struct Icu
 	int32		(*set_count) (const void *set);
 	int32		(*set_item) (const void *set, int32 index, int32 *first, int32 *last,
 							 uint16 *string, int32 capacity, int *status);
+	GsIcuCharacterCalls characters;
 	GsIcuSortKeys sort_keys;
 } Icu;
 
@@ -86,6 +87,11 @@ find_icu(int version, Icu *found)
 		find_function(&found->set_close, "uset_close", version) &&
 		find_function(&found->set_count, "uset_getItemCount", version) &&
 		find_function(&found->set_item, "uset_getItem", version) &&
+		find_function(&found->characters.get_property, "u_getIntPropertyValue", version) &&
+		find_function(&found->characters.open_elements, "ucol_openElements", version) &&
+		find_function(&found->characters.close_elements, "ucol_closeElements", version) &&
+		find_function(&found->characters.set_offset, "ucol_setOffset", version) &&
+		find_function(&found->characters.get_offset, "ucol_getOffset", version) &&
 		find_function(&found->sort_keys.get, "ucol_getSortKey", version) &&
 		find_function(&found->sort_keys.set_utf8, "uiter_setUTF8", version) &&
 		find_function(&found->sort_keys.next_part, "ucol_nextSortKeyPart", version);
@@ -148,6 +154,27 @@ const GsIcuSortKeys *
 gs_icu_sort_keys(void)
 {
 	return &icu.sort_keys;
+}
+
+const GsIcuCharacterCalls *
+gs_icu_character_calls(void)
+{
+	return &icu.characters;
+}
+
+/* The root collation steps back in front of no other characters than all collations do. */
+GsIcuMarks *
+gs_icu_make_marks(void)
+{
+	int			status = 0;
+	void	   *root = icu.open("@colNormalization=yes", &status);
+	GsIcuMarks *marks = root != NULL ? calloc(1, sizeof(GsIcuMarks)) : NULL;
+
+	if (marks != NULL)
+		gs_icu_find_marks(marks, &icu.characters, root);
+	if (root != NULL)
+		icu.close(root);
+	return marks;
 }
 
 /* ---- tables ---- */

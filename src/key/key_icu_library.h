@@ -8,6 +8,7 @@
 #ifndef GS_KEY_ICU_LIBRARY_H
 #define GS_KEY_ICU_LIBRARY_H
 
+#include "key/key_icu_prove.h"
 #include "key/key_icu_table.h"
 
 /* ICU's iterator over UTF-8: some integers and pointers, 120 bytes. */
@@ -35,6 +36,10 @@ extern void gs_icu_close(void *collator);
 
 /* Valid once a collator has been opened. */
 extern const GsIcuSortKeys *gs_icu_sort_keys(void);
+extern const GsIcuCharacterCalls *gs_icu_character_calls(void);
+
+/* Returns the marks of ICU, from malloc(); NULL: memory is short. */
+extern GsIcuMarks *gs_icu_make_marks(void);
 
 /*
  * Returns a table of the collator's characters, proven on the sort keys of sort_key(); NULL: there is none.

@@ -31,6 +31,9 @@
 #define TABLES				256
 #define TABLE_BYTES			((Size) 32 << 20)
 
+/* ICU has some 800 locales. */
+#define PROOFS				2048
+
 #define TRANCHE				GPUSORT_NAME "_locales"
 
 typedef enum TableState
@@ -50,10 +53,18 @@ struct GsTableEntry
 	const void *table;			/* MADE; NULL: refused, or there was no room */
 };
 
+typedef struct Proof
+{
+	uint64		name[2];
+	GsProof		proof;
+} Proof;
+
 typedef struct TablesShared
 {
 	LWLock	   *lock;
 	ConditionVariable made;		/* an entry is not MAKING any more */
+	int			n_proofs;
+	Proof		proofs[PROOFS];
 	int			n;
 	GsTableEntry entries[TABLES];
 	Size		used;			/* bytes of tables */
@@ -201,4 +212,31 @@ gs_tables_refuse(GsTableEntry *entry)
 {
 	if (entry != NULL)
 		entry->refused = true;
+}
+
+GsProof
+gs_tables_find_proof(const uint64 name[2])
+{
+	GsProof		proof = GS_PROOF_NONE;
+
+	if (shared == NULL)
+		return GS_PROOF_NONE;
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (int i = 0; i < shared->n_proofs && proof == GS_PROOF_NONE; i++)
+		if (shared->proofs[i].name[0] == name[0] && shared->proofs[i].name[1] == name[1])
+			proof = shared->proofs[i].proof;
+	LWLockRelease(shared->lock);
+	return proof;
+}
+
+/* Two processes may add the same name, with the same proof. */
+void
+gs_tables_add_proof(const uint64 name[2], GsProof proof)
+{
+	if (shared == NULL)
+		return;
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	if (shared->n_proofs < PROOFS)
+		shared->proofs[shared->n_proofs++] = (Proof){{name[0], name[1]}, proof};
+	LWLockRelease(shared->lock);
 }

@@ -38,6 +38,20 @@ extern void gs_tables_shmem_startup(void);
 extern const void *gs_tables_get(const char *name, bool must_be_shared,
 								 void *(*make) (void *arg, Size *size), void *arg, GsTableEntry **entry);
 
+/*
+ * What a process has proven of a collation, by a hash of its name.  Each process that finds nothing proves it
+ * itself, and waits for no other one.
+ */
+typedef enum GsProof
+{
+	GS_PROOF_NONE, /* nothing is known */
+	GS_PROOF_RIGHT,
+	GS_PROOF_WRONG
+} GsProof;
+
+extern GsProof gs_tables_find_proof(const uint64_t name[2]);
+extern void gs_tables_add_proof(const uint64_t name[2], GsProof proof);
+
 /* Can a device make keys by a table: is it in shared memory, and made for that? */
 extern bool gs_tables_are_shared(const GsTextTable *table);
 

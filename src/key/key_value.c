@@ -43,7 +43,7 @@ gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t r
 	if (col->libc != NULL)
 		return gs_libc_put(col->libc, dst, room, text.data, text.len, written, &gs_key_lacks_text);
 	if (col->collator != NULL)
-		return gs_key_put_icu(col->collator, text, ends_key, dst, room, written);
+		return gs_key_put_icu(col->collator, text, ends_key, dst, room, written, &gs_key_lacks_text);
 	if (ends_key)
 		return gs_key_put_bytes(dst, room, text.data, text.len, written);
 	return gs_key_put_text(dst, room, text.data, text.len, written);

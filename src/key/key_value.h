@@ -60,7 +60,7 @@ typedef struct GsVarBytes
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
 
-/* gs_key_put_varying() sets this, and returns false, if text under a libc collation has no key. */
+/* gs_key_put_varying() sets this, and returns false, if text under a libc or ICU collation has no key. */
 extern bool gs_key_lacks_text;
 extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst,
 							   size_t room, size_t *written);
@@ -97,17 +97,18 @@ extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint
 
 /*
  * key_icu.c: the collator of an ICU collation, which lives as long as the process; NULL if there is none.
- * locale NULL: the collation has rules of its own.  gs_key_put_icu() writes text like gs_key_put_varying(),
+ * rules are the collation's own, or NULL.  gs_key_put_icu() writes text like gs_key_put_varying(),
  * ascending.  Text that ends the key needs no end mark.  If the collation is deterministic, the text
- * follows its sort key.
+ * follows its sort key.  *lacks is set, and false returned, if the text has no key.
  */
-extern GsKeyCollator *gs_key_collator_open(Oid collation, const char *locale, bool deterministic);
+extern GsKeyCollator *gs_key_collator_open(Oid collation, const char *locale, const char *rules,
+										   bool deterministic);
 extern bool gs_key_collator_is_deterministic(const GsKeyCollator *collator);
 
 /* The table by which devices make sort keys.  NULL: they make none. */
 extern const struct GsTextTable *gs_key_collator_device_table(GsKeyCollator *collator);
 extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
-						   uint8 *dst, size_t room, size_t *written);
+						   uint8 *dst, size_t room, size_t *written, bool *lacks);
 
 /* Raises an error if a value is damaged. */
 static inline void

@@ -4,7 +4,8 @@
  *	  Rows that have no key, among those that the device sorts.
  *
  * These rows have no key: rows with a value that has no abbreviated key (key_abbrev.c), with a very long
- * text of marks under a libc collation, and damaged rows.  Such a row is put aside, into a tuplesort of the
+ * text of marks under a libc collation, with some texts under ICU collations (key_icu_prove.c), and damaged
+ * rows.  Such a row is put aside, into a tuplesort of the
  * leader.  The columns' own operators merge these rows into the rows that come back from the device.
  *
  * Merging compares little.  Rows of the device come in pages.  A search finds the rows of a page that come
@@ -15,7 +16,8 @@
  * sort first.
  *
  * No row put aside is equal to one of the device's rows: equal values have equal
- * keys, or both have none.  Damaged rows are an exception.
+ * keys, or both have none.  Damaged rows are an exception, and text under nondeterministic ICU collations:
+ * nobody takes rows of a sort with rows put aside for different ones.
  *
  * If the sort goes to the CPU before it is performed, the rows put aside
  * become the first rows of its input: the sort takes over the tuplesort.

@@ -145,7 +145,7 @@ gs_stored_has_key(GsSort *sort, TupleTableSlot *slot)
 	bool		inexact;
 	uint32		len;
 
-	if (!sort->desc->has_libc && !sort->desc->abbreviated)
+	if (!sort->desc->may_lack_key)
 		return true;
 	old = MemoryContextSwitchTo(sort->scratch);
 	slot_getsomeattrs(slot, sort->desc->max_attno);

@@ -117,7 +117,7 @@ check_device_benchmark()
 check_pure_c11()
 {
 	for file in src/{base,device,host,spill}/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
-		src/key/key_icu_table.[ch] src/key/key_libc_*.[ch]; do
+		src/key/key_icu_{prove,table}.[ch] src/key/key_libc_*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'
