@@ -264,12 +264,11 @@ has_key(void *arg, const uint8 *text, size_t len)
 	return gs_icu_has_key(marks, gs_icu_character_calls(), &collator->habits, text, len);
 }
 
-static GsTextTable *
-make_marks(void *arg)
+static void *
+make_marks(void *arg, Size *size)
 {
-	GsIcuMarks *made = gs_icu_make_marks();
-
-	return made == NULL ? NULL : &made->text;
+	*size = sizeof(GsIcuMarks);
+	return gs_icu_make_marks();
 }
 
 /*
@@ -289,7 +288,7 @@ is_right(GsKeyCollator *collator, const char *locale, const char *rules)
 		hash[i] = hash_bytes_extended((unsigned char *) name, (int) strlen(name), i);
 	pfree(name);
 	if (marks == NULL)
-		marks = (const GsIcuMarks *) gs_tables_get("marks of ICU", false, make_marks, NULL, &entry);
+		marks = gs_tables_get("marks of ICU", false, make_marks, NULL, &entry);
 	if (marks == NULL)
 		return false;
 	gs_icu_find_habits(&proof, &collator->habits);

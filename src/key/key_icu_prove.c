@@ -91,7 +91,6 @@ void
 gs_icu_find_marks(GsIcuMarks *marks, const GsIcuCharacterCalls *calls, const void *root)
 {
 	memset(marks, 0, sizeof(*marks));
-	marks->text.size = sizeof(*marks);
 	for (uint32_t c = FIRST_MARK; c < GS_ICU_MARKS; c++)
 	{
 		uint64_t	bit = UINT64_C(1) << (c % 64);

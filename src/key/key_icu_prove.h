@@ -36,7 +36,6 @@ typedef struct GsIcuCharacterCalls
  */
 typedef struct GsIcuMarks
 {
-	GsTextTable text;			/* only its size is set (key_tables.h) */
 	uint64_t	marks[GS_ICU_MARKS / 64];
 	uint64_t	lost[GS_ICU_MARKS / 64];
 	uint64_t	digits[GS_ICU_MARKS / 64];	/* except ASCII */

@@ -108,7 +108,9 @@ get_offset(const void *elements)
 	return ucol_getOffset(elements);
 }
 
-static const GsIcuCharacterCalls calls = {get_property, open_elements, close_elements, set_offset, get_offset};
+static const GsIcuCharacterCalls calls = {
+	get_property, open_elements, close_elements, set_offset, get_offset
+};
 
 static bool
 sort_key(void *arg, const uint8_t *text, size_t len, uint8_t *key, size_t room, size_t *key_len)
@@ -127,7 +129,8 @@ compare(void *arg, const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_le
 {
 	UErrorCode	status = U_ZERO_ERROR;
 
-	return ucol_strcollUTF8(arg, (const char *) a, (int32_t) a_len, (const char *) b, (int32_t) b_len, &status);
+	return ucol_strcollUTF8(arg, (const char *) a, (int32_t) a_len, (const char *) b, (int32_t) b_len,
+							&status);
 }
 
 /* ucol_strcoll(), which PostgreSQL calls where the database is not UTF-8 */
@@ -155,11 +158,13 @@ random_character(bool latin)
 {
 	static const UChar32 ranges[][2] = {
 		{'a', 'z'}, {'A', 'Z'}, {' ', '~'}, {1, 0x17f}, {0x2000, 0x203f},
-		{0x300, 0x345}, {0x483, 0x489}, {0x591, 0x5ea}, {0x610, 0x6ff}, {0x898, 0x8ff}, {0x900, 0xdff}, {0xe00, 0xeff},
-		{0xf40, 0xfbc}, {0x1000, 0x104f}, {0x1100, 0x11ff}, {0x1ab0, 0x1ace}, {0x1dc0, 0x1dff}, {0x1e00, 0x1fff},
+		{0x300, 0x345}, {0x483, 0x489}, {0x591, 0x5ea}, {0x610, 0x6ff}, {0x898, 0x8ff}, {0x900, 0xdff},
+		{0xe00, 0xeff}, {0xf40, 0xfbc}, {0x1000, 0x104f}, {0x1100, 0x11ff}, {0x1ab0, 0x1ace},
+		{0x1dc0, 0x1dff}, {0x1e00, 0x1fff},
 		{0x20d0, 0x20f0}, {0x3041, 0x30ff}, {0x4e00, 0x4eff}, {0xac00, 0xd7a3}, {0xf900, 0xffff},
-		{0x10000, 0x11fff}, {0x1d100, 0x1d1ff}, {0x1d7ce, 0x1d7ff}, {0x1e000, 0x1e95f}, {0x1f300, 0x1f6ff}, {1, 0x3400},
-		{'0', '1'}, {0x660, 0x661}, {0x966, 0x967}, {0xff10, 0xff11}, {0xad, 0xad}, {0x34f, 0x34f}
+		{0x10000, 0x11fff}, {0x1d100, 0x1d1ff}, {0x1d7ce, 0x1d7ff}, {0x1e000, 0x1e95f},
+		{0x1f300, 0x1f6ff}, {1, 0x3400}, {'0', '1'}, {0x660, 0x661}, {0x966, 0x967}, {0xff10, 0xff11},
+		{0xad, 0xad}, {0x34f, 0x34f}
 	};
 	int			kind = (int) random_below(8);
 	const UChar32 *range = ranges[random_below(latin ? 5 : COUNT(ranges))];
@@ -177,7 +182,8 @@ random_character(bool latin)
 
 		if (len > 0)
 		{
-			U16_GET(string, 0, (int32_t) random_below((uint32_t) len), len, first);
+			item = (int32_t) random_below((uint32_t) len);
+			U16_GET(string, 0, item, len, first);
 			if (first > 0 && !U_IS_SURROGATE(first))
 				return first;
 		}
