@@ -80,7 +80,7 @@ note_above(GsStepContext *context, const Plan *plan)
 	 * again.  Below the FOR UPDATE of a subquery, rows were locked meanwhile.
 	 */
 	if (IsA(plan, Gather) || IsA(plan, GatherMerge) || IsA(plan, LockRows))
-		context->flags = 0;
+		context->rerun = false;
 	context->bound = gs_plan_bound_below(plan, context->bound);
 	context->is_second |= above && gs_node_is(above, &gs_choice_node) && plan == innerPlan(above);
 	context->parent = plan;
@@ -196,7 +196,7 @@ walk(Plan **plan, void *data)
 	note_above(context, *plan);
 	gs_plan_visit_children(*plan, walk, context);
 	context->parent = here.parent;
-	context->flags = here.flags;
+	context->rerun = here.rerun;
 	context->bound = here.bound;
 	*plan = take_steps(context, UP, *plan);
 	context->is_second = here.is_second;
@@ -237,10 +237,8 @@ change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
 	if (has_sorts)
 	{
 		gs_refuse_begin(stmt);
-		if (gs_sort_may_rerun(parse) && !is_volatile(stmt, GS_VOLATILE_BESIDE_SCANS))
-			context.flags = gs_plan_subplan_flags(stmt);
-		if (context.flags != 0 && is_volatile(stmt, GS_MUTABLE_ANYWHERE))
-			context.flags &= ~GS_PLAN_FLAG_REPEATABLE;
+		context.rerun = gs_sort_may_rerun(parse) && !is_volatile(stmt, GS_VOLATILE_BESIDE_SCANS) &&
+			gs_subplans_may_rerun(stmt);
 		context.any_order = groups_in_any_order(parse);
 		context.last_node_id = gs_plan_last_node_id(stmt);
 		gs_plan_visit_all(stmt, walk, &context);

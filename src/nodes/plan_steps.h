@@ -21,7 +21,7 @@ typedef struct GsStepContext
 
 	/* set by the nodes above, for the current node */
 	const Plan *parent;			/* NULL: it is the topmost node */
-	int			flags;			/* GS_PLAN_FLAG_ that a GpuSort may have here */
+	bool		rerun;			/* a GpuSort's child may be run a second time here */
 	GsBound		bound;
 	bool		is_second;		/* it is below a GpuChoice's inner plan */
 } GsStepContext;

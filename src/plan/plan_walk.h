@@ -69,13 +69,7 @@ typedef enum GsVolatileScope
 	 * Everything except functions in FROM.  Look for those in the plan: an extension may have replaced such
 	 * a function by another kind of scan.
 	 */
-	GS_VOLATILE_BESIDE_SCANS,
-
-	/*
-	 * Anything that may change between two runs under one snapshot.  Only PostgreSQL's own immutable
-	 * functions over user columns are safe, and not all of them.
-	 */
-	GS_MUTABLE_ANYWHERE
+	GS_VOLATILE_BESIDE_SCANS
 } GsVolatileScope;
 
 /* Like contain_volatile_functions(), but also looks at the functions of aggregates, and at domains. */

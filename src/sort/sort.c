@@ -93,7 +93,7 @@ change_to_cpu(GsSort *sort, GsFallback reason)
 
 GsSort *
 gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
-			  bool rerun, bool repeatable, const GsSortKeep *keep)
+			  bool rerun, const GsSortKeep *keep)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -110,7 +110,6 @@ gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb, bool ra
 	sort->random_access = random_access;
 	sort->access = random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE;
 	sort->rerun = rerun;
-	sort->repeatable = rerun && repeatable;
 	sort->keep = *keep;
 	sort->desc = gs_sort_key_desc(keys, tupdesc, &refusal);
 	sort->place = GS_SORT_LOCAL;
@@ -551,7 +550,15 @@ gs_sort_perform(GsSort *sort, bool to_end)
 void
 gs_sort_restart(GsSort *sort)
 {
-	gs_output_restart(sort);
+	if (!sort->rerun || sort->returned)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYSTEM_ERROR),
+				 errmsg("gpusort lost its device during a sort"),
+				 sort->rerun ?
+				 errdetail("Some sorted rows had been returned already.") :
+				 errdetail("The sort's input cannot be computed a second time."),
+				 errhint("Retry the query.")));
+	gs_output_end(sort);
 	if (sort->tuplesort)
 		tuplesort_end(sort->tuplesort);
 	sort->tuplesort = NULL;

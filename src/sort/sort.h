@@ -23,9 +23,8 @@
  *
  * Losing the device
  *	  put, perform and get may answer GS_SORT_LOST: the rows that were fed are gone.  The caller then
- *	  calls gs_sort_restart, and puts all tuples once more, from the first one on.  PostgreSQL's own
- *	  sort orders them, and get goes on behind the last row that it returned before.  restart and the
- *	  next get may end in an error.
+ *	  calls gs_sort_restart, which raises an error if rows were returned or cannot be put again.  It puts
+ *	  all tuples once more, from the first one on, and PostgreSQL's own sort orders them.
  *
  * Where rows are kept, in this order of preference
  *	  LOCAL   in memory of this process: the first gpusort.min_rows rows
@@ -96,13 +95,11 @@ extern GsKeyDesc *gs_sort_key_desc(const GsColumns *keys, TupleDesc tupdesc, GsR
 
 /*
  * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
- * fallback may use.  rerun: the caller can put all tuples a second time;
- * repeatable: and they are known to be the very same ones then, in any order.
+ * fallback may use.  rerun: the caller can put all tuples a second time.
  * keep: the rows that the caller needs, see there; it may get more.
  */
 extern GsSort *gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb,
-							 bool random_access, bool rerun, bool repeatable,
-							 const GsSortKeep *keep);
+							 bool random_access, bool rerun, const GsSortKeep *keep);
 
 /*
  * Before rows are put: the caller expects this many rows, and has another plan for them.  That plan is better

@@ -20,7 +20,7 @@
  *
  * Sources
  *	  A performed sort has one source of rows, a table of functions (GsSortSource): pages, the tuplestore
- *	  that holds all rows for random access, or the tuplesort (sort_cpu.c).
+ *	  that holds all rows for random access, or the tuplesort.
  *
  * Tests: regress/plans, tap/fault_service_lost
  *
@@ -166,19 +166,15 @@ void
 gs_sort_take(GsSort *sort, uint32 n)
 {
 	gs_rows_advance(sort->rows, n);
-	sort->emitted += n;
+	sort->returned = true;
 }
 
 static GsSortStatus
 get_from_pages(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
-	GsSortStatus status;
+	GsSortStatus status = get_row(sort, forward, slot);
 
-	if (unlikely(!forward))
-		sort->wandered = true;
-	status = get_row(sort, forward, slot);
-	if (likely(status == GS_SORT_OK && forward))
-		sort->emitted++;
+	sort->returned |= status == GS_SORT_OK;
 	return status;
 }
 
@@ -292,13 +288,54 @@ static const GsSortSource store = {
 	get_from_store, rescan_store, mark_store, restore_store, skip_in_store, count_in_store
 };
 
+static GsSortStatus
+get_from_tuplesort(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	CHECK_FOR_INTERRUPTS();
+	/* a window asks for one row more than it needs: the first that fails its run condition */
+	if (sort->bound_left == 0)
+		return GS_SORT_END;
+	sort->bound_left--;
+	return tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL) ?
+		GS_SORT_OK : GS_SORT_END;
+}
+
+static void
+rescan_tuplesort(GsSort *sort)
+{
+	tuplesort_rescan(sort->tuplesort);
+}
+
+static void
+mark_in_tuplesort(GsSort *sort)
+{
+	tuplesort_markpos(sort->tuplesort);
+}
+
+static void
+restore_in_tuplesort(GsSort *sort)
+{
+	tuplesort_restorepos(sort->tuplesort);
+}
+
+static GsSortStatus
+skip_in_tuplesort(GsSort *sort, uint64 n)
+{
+	return tuplesort_skiptuples(sort->tuplesort, n, true) ? GS_SORT_OK : GS_SORT_END;
+}
+
+static const GsSortSource sorted_by_cpu = {
+	get_from_tuplesort, rescan_tuplesort, mark_in_tuplesort, restore_in_tuplesort, skip_in_tuplesort, NULL
+};
+
+
 GsSortStatus
 gs_output_begin(GsSort *sort)
 {
 	bool		inexact = false;
 
 	sort->mark.rank = -1;
-	sort->source = sort->place == GS_SORT_CPU ? gs_cpu_source(sort) : &pages;
+	sort->source = sort->place == GS_SORT_CPU ? &sorted_by_cpu : &pages;
 	sort->direct = sort->place == GS_SORT_DEVICE && sort->aside == NULL;
 	if (!sort->random_access || sort->place == GS_SORT_CPU)
 		return GS_SORT_OK;
@@ -326,7 +363,7 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 
 		if (likely(row != NULL))
 		{
-			sort->emitted++;
+			sort->returned = true;
 			ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
 			return GS_SORT_OK;
 		}
@@ -337,20 +374,19 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 bool
 gs_sort_can_rescan(const GsSort *sort)
 {
-	return sort->source != NULL && sort->random_access && sort->source->rescan != NULL;
+	return sort->source != NULL && sort->random_access;
 }
 
 void
 gs_sort_rescan(GsSort *sort)
 {
-	sort->wandered = true;
 	sort->source->rescan(sort);
 }
 
 void
 gs_sort_mark(GsSort *sort)
 {
-	sort->wandered = true;
+	sort->returned = true;
 	sort->source->mark(sort);
 }
 
@@ -364,7 +400,7 @@ GsSortStatus
 gs_sort_skip(GsSort *sort, uint64 n)
 {
 	Assert(sort->random_access);
-	sort->wandered = true;
+	sort->returned = true;
 	return sort->source->skip(sort, n);
 }
 
@@ -373,15 +409,6 @@ gs_sort_count_rows(const GsSort *sort, uint64 *count)
 {
 	Assert(sort->random_access);
 	return sort->source->count != NULL && sort->source->count(sort, count);
-}
-
-void
-gs_output_restart(GsSort *sort)
-{
-	bool		by_groups = returns_each_key_once(sort);
-
-	gs_cpu_plan_skip(sort, by_groups);
-	gs_output_end(sort);
 }
 
 void

@@ -5,7 +5,6 @@
  *
  *	  sort.c		 begin, put, perform, restart: the way in
  *	  sort_output.c	 get, settle, mark: the way out
- *	  sort_cpu.c	 the way out of a tuplesort
  *	  sort_local.c	 rows kept in this process
  *	  sort_aside.c	 rows without a key: both ways
  *	  sort_sample.c	 some rows compared with their neighbours
@@ -22,7 +21,7 @@
  *	  local		  few rows, chunks in this process		gs_local_put	gs_rows_move
  *	  aside		  rows without a key, in a tuplesort;	gs_aside_put	gs_aside_get
  *				  merged with the device's rows
- *	  tuplesort	  all rows, if place is CPU				tuplesort_put	gs_cpu_source
+ *	  tuplesort	  all rows, if place is CPU				tuplesort_put	tuplesort_gettupleslot
  *	  tuplestore  all rows, for random access to		fill_store		get_from_store
  *				  inexact keys
  *
@@ -70,9 +69,8 @@ typedef struct GsBigRows
 
 /*
  * A source of a performed sort's rows, chosen by gs_output_begin().  Without random access only get is
- * called. rescan is NULL if gs_sort_can_rescan() is false, count if gs_sort_count_rows() is.  If get can
- * return GS_SORT_LOST, it counts returned rows in emitted.  With GsSort.direct it is not called for most
- * rows.
+ * called.  count is NULL if gs_sort_count_rows() is false.  If get can return GS_SORT_LOST, it notes in
+ * returned that it has returned a row.  With GsSort.direct it is not called for most rows.
  */
 typedef struct GsSortSource
 {
@@ -93,7 +91,6 @@ struct GsSort
 	bool		random_access;
 	int			access;			/* random_access as an option of tuplesort */
 	bool		rerun;
-	bool		repeatable;
 	GsSortKeep	keep;
 	double		group_rows;		/* rows by gs_sort_watch_groups(); 0: not called */
 	uint64		first_look;		/* rows after which to look for few groups; 0: no, or done */
@@ -133,11 +130,9 @@ struct GsSort
 	TupleTableSlot *ahead;		/* the device's next row; a row put aside may come before it */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPosition mark;
-	bool		wandered;		/* the caller has moved backward, marked, skipped or rescanned */
+	bool		returned;		/* the caller has got a row, or moved: the sort cannot begin again */
 	uint32		sampled;		/* rows counted for the sample, if keys hold libc text */
 	bool		distrusted;		/* the sample was out of order */
-	uint64		emitted;		/* rows returned, moving forward; place CPU: before the restart */
-	const GsSortSource *behind; /* after a restart: the source that first skips emitted rows; or NULL */
 
 	GsSortReport report;
 };
@@ -155,16 +150,7 @@ extern void gs_local_free(GsSort *sort);
 
 /* sort_output.c */
 extern GsSortStatus gs_output_begin(GsSort *sort);
-
-/* Ends the output.  The next one goes on behind the rows that were returned, or this is an error. */
-extern void gs_output_restart(GsSort *sort);
 extern void gs_output_end(GsSort *sort);
-
-/* sort_cpu.c */
-extern const GsSortSource *gs_cpu_source(const GsSort *sort);
-
-/* Have the next output skip rows returned before a restart.  by_groups: they were one of each group. */
-extern void gs_cpu_plan_skip(GsSort *sort, bool by_groups);
 
 /* sort_aside.c */
 extern void gs_aside_put(GsSort *sort, TupleTableSlot *slot);

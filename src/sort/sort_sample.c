@@ -64,7 +64,7 @@ gs_sample_page(GsSort *sort)
 		next = gs_rows_of_page(sort->rows, i, &next_flags);
 		if (!is_wrong(sort, row, flags, next, next_flags))
 			continue;
-		if (sort->emitted > 0 || sort->wandered || !sort->rerun)
+		if (sort->returned || !sort->rerun)
 			ereport(ERROR,
 					(errcode(ERRCODE_SYSTEM_ERROR),
 					 errmsg("gpusort found rows out of order under a libc collation"),

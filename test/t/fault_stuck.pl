@@ -39,12 +39,14 @@ for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
-	my ($reader, $read) = cursor($node, 'SELECT id, k FROM t ORDER BY k', 10, settings => "$force $settings");
+	my ($reader) = cursor($node, 'SELECT id, k FROM t ORDER BY k', 10, settings => "$force $settings");
 
 	kill 'STOP', $service;
 	same_counted($node, $settings, $query, "$name, stopped", $expected, '{"device lost": 1}');
 	is_left_alone("$name, stopped");
-	read_rest($reader, $read, $expected, "$name, stopped, cursor");
+	$reader->query('FETCH ALL FROM c;');
+	like($reader->errors, qr/ERROR:  gpusort lost its device during a sort/, "$name, stopped, cursor that has returned rows: error");
+	$reader->quit;
 	kill 'CONT', $service;
 	moves_again("$name, stopped");
 }

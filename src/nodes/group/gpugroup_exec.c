@@ -19,10 +19,6 @@
  * row is read, which tells whether there is a NULL.  If keys are inexact, or the device did not sort the
  * rows, or they are in temporary files, all rows are read and compared.
  *
- * If a GpuSort loses its device, it goes on behind the rows that it has returned: in the same group, or with
- * the first row of the next one (sort_cpu.c).  So what it told of the next row stays right.  But the rows of
- * groups are not counted any more.
- *
  * Tests: regress/aggregates_grouped, regress/counts, regress/groups_kept
  *
  *-------------------------------------------------------------------------

@@ -194,7 +194,7 @@ gs_choice_finish(GsStepContext *context, Plan *plan)
 		return plan;
 	gs_node_finish_columns((CustomScan *) plan);
 	sort = find_sort(outerPlan(plan));
-	if (sort && *gs_plan_setting(sort, GS_PLAN_FLAGS) & GS_PLAN_FLAG_RERUN)
+	if (sort && *gs_plan_setting(sort, GS_PLAN_RERUN))
 		return plan;
 	apply_tlist_labeling(hashed->targetlist, plan->targetlist);
 	hashed->initPlan = list_concat(hashed->initPlan, plan->initPlan);

@@ -23,7 +23,7 @@
  *	  gpusort_replace.c		GpuSort in the place of Sort
  *	  gpusort_keep.c		rows that the plan above does not need
  *	  gpusort_tlist.c		columns that need not travel
- *	  gpusort_flags.c		may the input be run again?
+ *	  gpusort_rerun.c		may the input be run again?
  *
  * and is executed
  *
@@ -75,7 +75,7 @@ typedef enum GsPlanItem
 
 typedef enum GsPlanSetting
 {
-	GS_PLAN_FLAGS,				/* GS_PLAN_FLAG_ below */
+	GS_PLAN_RERUN,				/* the child may be run a second time */
 	GS_PLAN_UNIQUE,				/* GsSortKeep.unique */
 	GS_PLAN_COUNTED,			/* GsSortKeep.counted */
 	GS_PLAN_BOUND,				/* GsSortKeep.limit; 0: not known, or beyond INT_MAX */
@@ -87,14 +87,11 @@ typedef enum GsPlanSetting
 	GS_PLAN_SETTING_Count
 } GsPlanSetting;
 
-#define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
-#define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the same rows then */
-
 /*
- * Write custom_private for a node in the place of a Sort, with the given flags that its child allows; read
- * its columns (palloc'd); and find the place of a setting.
+ * Write custom_private for a node in the place of a Sort, and read its columns
+ * (palloc'd); and find the place of a setting.  rerun: its child may be run again, if it allows that itself.
  */
-extern List *gs_plan_write(const Sort *sort, int flags);
+extern List *gs_plan_write(const Sort *sort, bool rerun);
 extern GsColumns gs_plan_read(const CustomScan *plan);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 

@@ -122,15 +122,14 @@ read_limit(GpuSortState *state)
 static void
 begin_sort(GpuSortState *state)
 {
-	int			flags = *gs_plan_setting((CustomScan *) state->css.ss.ps.plan, GS_PLAN_FLAGS);
+	bool		rerun = *gs_plan_setting((CustomScan *) state->css.ss.ps.plan, GS_PLAN_RERUN) != 0;
 	MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
 
 	if (state->limit)
 		state->keep.limit = read_limit(state);
 
-	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
-								state->random_access, (flags & GS_PLAN_FLAG_RERUN) != 0,
-								(flags & GS_PLAN_FLAG_REPEATABLE) != 0, &state->keep);
+	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem, state->random_access, rerun,
+								&state->keep);
 	gs_sort_watch_groups(state->sort, state->group_rows);
 	MemoryContextSwitchTo(old);
 }

@@ -37,15 +37,15 @@ gs_plan_feed(const CustomScan *sort)
 }
 
 List *
-gs_plan_write(const Sort *sort, int flags)
+gs_plan_write(const Sort *sort, bool rerun)
 {
 	const GsColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations,
 							   sort->nullsFirst};
 	List	   *settings = NIL;
 
-	flags = gs_plan_flags(outerPlan(sort), flags);
+	rerun = rerun && gs_plan_may_rerun(outerPlan(sort));
 	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
-		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
+		settings = lappend_int(settings, i == GS_PLAN_RERUN ? rerun : 0);
 	return list_make2(gs_columns_write(&columns), settings);
 }
 

@@ -87,8 +87,8 @@ const CustomPathMethods gs_feed_path_methods = {
 /*
  * A GpuSort made from a path has its child's unfinished target list, which EXPLAIN cannot print in every
  * case (above set operations), and whose columns were found by looking for equal expressions: but two
- * calls of random() are equal and have two values.  Its columns are the child's first ones.  Also, it has
- * no flags yet: only the finished plan tells what is above and below.
+ * calls of random() are equal and have two values.  Its columns are the child's first ones.  Also, only the
+ * finished plan tells what is above and below, and so whether its child may be run again.
  */
 Plan *
 gs_sort_finish(GsStepContext *context, Plan *plan)
@@ -96,6 +96,6 @@ gs_sort_finish(GsStepContext *context, Plan *plan)
 	if (!gs_is_sort_or_feed(plan))
 		return plan;
 	gs_node_finish_columns((CustomScan *) plan);
-	*gs_plan_setting((CustomScan *) plan, GS_PLAN_FLAGS) = gs_plan_flags(outerPlan(plan), context->flags);
+	*gs_plan_setting((CustomScan *) plan, GS_PLAN_RERUN) = context->rerun && gs_plan_may_rerun(outerPlan(plan));
 	return plan;
 }

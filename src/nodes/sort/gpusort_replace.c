@@ -165,12 +165,12 @@ gs_sort_replace(GsStepContext *context, Plan *plan)
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
 		CustomScan *feed = make_feed(partial, gs_node_tlist(partial->targetlist, OUTER_VAR), partial,
-									 gs_plan_write(sort, context->flags));
+									 gs_plan_write(sort, context->rerun));
 
 		feed->scan.plan.plan_node_id = ++context->last_node_id;
 		outerPlan(child) = &feed->scan.plan;
 	}
-	return &make_sort(plan, plan->targetlist, child, gs_plan_write(sort, context->flags))->scan.plan;
+	return &make_sort(plan, plan->targetlist, child, gs_plan_write(sort, context->rerun))->scan.plan;
 }
 
 Plan *
@@ -188,7 +188,7 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 		!is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
-	private = gs_plan_write(sort, context->flags);
+	private = gs_plan_write(sort, context->rerun);
 
 	feed = make_feed(&sort->plan, sort->plan.targetlist, outerPlan(sort), copyObject(private));
 	feed->scan.plan.initPlan = sort->plan.initPlan;

@@ -29,17 +29,15 @@ extern bool gs_sort_unfinished;
 extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
 
 /*
- * gpusort_flags.c
- *
- * Returns the given flags (GS_PLAN_FLAG_) that a plan allows.
+ * gpusort_rerun.c: may a plan be run a second time, as far as it is asked itself?
  */
-extern int	gs_plan_flags(Plan *plan, int flags);
+extern bool gs_plan_may_rerun(Plan *plan);
 
 /*
- * The flags that a statement's subplans allow, except init plans.  A subplan runs when an expression
- * needs it, so it may be part of any sort's input.
+ * The same for a statement's subplans, except init plans.  A subplan runs when an expression needs it, so it
+ * may be part of any sort's input.
  */
-extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
+extern bool gs_subplans_may_rerun(PlannedStmt *stmt);
 
 /*
  * gpusort_tlist.c
