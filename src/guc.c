@@ -49,9 +49,7 @@ int			gs_guc_device_memory_mb = 0;
 int			gs_guc_host_threads = 0;
 int			gs_guc_staging_memory_mb = GS_STAGING_BY_MACHINE;
 
-double		gs_guc_setup_cost = 400.0;
-double		gs_guc_feed_row_cost = 0.01;
-double		gs_guc_fetch_row_cost = 0.003;
+double		gs_guc_cost_factor = 1.0;
 
 int			gs_guc_engine = GS_ENGINE_AUTO;
 bool		gs_guc_force = false;
@@ -263,21 +261,11 @@ gs_guc_define(bool preloading)
 							&gs_guc_role_memory_kb, 0, 0, MAX_KILOBYTES,
 							PGC_SUSET, GUC_UNIT_KB, check_role_memory, NULL, NULL);
 
-	DefineCustomRealVariable("gpusort.setup_cost",
-							 "Sets the planner's estimate of the cost of starting a sort on the device.",
+	DefineCustomRealVariable("gpusort.cost_factor",
+							 "Multiplies the time that the planner expects a sort by gpusort to take.",
 							 NULL,
-							 &gs_guc_setup_cost, 400.0, 0, DBL_MAX,
+							 &gs_guc_cost_factor, 1.0, 0, 1e6,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpusort.feed_row_cost",
-							 "Sets the planner's estimate of the cost of sending one row to the device.",
-							 NULL,
-							 &gs_guc_feed_row_cost, 0.01, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpusort.fetch_row_cost",
-							 "Sets the planner's estimate of the cost of taking one sorted row back.",
-							 NULL,
-							 &gs_guc_fetch_row_cost, 0.003, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
 
 #ifdef GS_WITH_PAPERS
 	for (int i = 0; i < GS_N_ENGINES; i++)

@@ -49,10 +49,7 @@ extern int	gs_guc_device_memory_mb;	/* 0: chosen by the device */
 extern int	gs_guc_host_threads;	/* 0: one a core */
 extern int	gs_guc_staging_memory_mb;	/* GS_STAGING_BY_MACHINE until gs_service_shmem_request() */
 
-/* costs, in the planner's units */
-extern double gs_guc_setup_cost;
-extern double gs_guc_feed_row_cost;
-extern double gs_guc_fetch_row_cost;
+extern double gs_guc_cost_factor;	/* of times that the planner expects */
 
 /* for developers */
 extern int	gs_guc_engine;		/* a GsEngine */

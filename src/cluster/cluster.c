@@ -553,7 +553,9 @@ scan_is_cheaper(const TakenTable *of, Oid index)
 		IndexOptInfo *info = lfirst_node(IndexOptInfo, lc);
 		QualCost	expressions;
 		IndexPath  *by_index;
-		Cost		by_sort;
+		GsSortInput rows = {.rows = rel->rows, .width = rel->reltarget->width, .columns = info->ncolumns + 1,
+							.type = info->opcintype[0], .collation = info->indexcollations[0]};
+		GsTime		by_sort = {0};
 
 		if (info->indexoid != index)
 			continue;
@@ -562,10 +564,11 @@ scan_is_cheaper(const TakenTable *of, Oid index)
 		by_index = create_index_path(root, info, NIL, NIL, NIL, NIL, ForwardScanDirection, false,
 									 NULL, 1.0, false);
 		cost_qual_eval(&expressions, info->indexprs, root);
-		by_sort = create_seqscan_path(root, rel, NULL, 0)->total_cost +
-			expressions.startup + expressions.per_tuple * rel->rows +
-			gs_cost_sort(rel->rows, rel->rows, rel->reltarget->width);
-		return gs_cost_by_index(by_index->path.total_cost) <= by_sort;
+		by_sort.last = by_sort.cpu = gs_time_feed(&rows) +
+			gs_time_of(create_seqscan_path(root, rel, NULL, 0)->total_cost +
+					   expressions.startup + expressions.per_tuple * rel->rows);
+		by_sort = gs_time_device(by_sort, &rows, rel->rows, 0);
+		return gs_time_of(by_index->path.total_cost) <= gs_time_of_part(&by_sort, 1.0);
 	}
 	return true;
 }

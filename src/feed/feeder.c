@@ -95,7 +95,8 @@ look_for_groups(GsFeeder *feeder, const GsChunkWriter *chunk, bool first)
 	gs_groups_add(feeder->groups, chunk, feeder->looked);
 	feeder->looked = chunk->n;
 	feeder->first_look = 0;
-	if (gs_groups_are_few(feeder->groups, feeder->session->spec.group_rows, first) &&
+	if (gs_groups_are_fewer(feeder->groups, feeder->session->spec.few_groups,
+							feeder->session->spec.group_rows, first) &&
 		gs_client_decline(feeder->client))
 		feeder->status = GS_PUT_DECLINED;
 	return feeder->status;

@@ -71,7 +71,7 @@ gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first)
 }
 
 bool
-gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
+gs_groups_are_fewer(GsGroupSample *sample, double groups, double rows, bool first)
 {
 	double		seen = sample->rows;
 	double		once = 0;
@@ -100,7 +100,7 @@ gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 	}
 	rows = Max(rows, seen);
 	if (sample->neighbours - by_chance > MIN_NEIGHBOURS * (repeated - by_chance))
-		return (once + more) * GS_FEW_GROUPS_ROWS < seen;
+		return (once + more) / seen * rows < groups;
 	/* keys are chosen, so the estimate may exceed the number of rows */
 	once = Min(once, seen);
 	/* among few rows, groups of one row may be large groups, or the first of many small ones */
@@ -108,5 +108,5 @@ gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 		return false;
 	duj1 = seen * (once + more) / (seen - once + once * seen / rows);
 	gee = more + once * sqrt(rows / seen);
-	return Max(duj1, gee) * GS_FEW_GROUPS_ROWS < rows;
+	return Max(duj1, gee) < groups;
 }

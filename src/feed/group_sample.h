@@ -21,13 +21,6 @@
 
 #include "chunk/chunk.h"
 
-/*
- * Groups of this many rows or more count as few groups.  On 2 cores, with 3 million rows and groups of 30,
- * a sort on the host device took as long as PostgreSQL's hashing, and 1.1 to 1.2 times its CPU time; with
- * groups of 300, 1.8 times.
- */
-#define GS_FEW_GROUPS_ROWS	16.0
-
 /* Each process looks first after this part of the expected rows, so that a wrong plan costs little. */
 #define GS_GROUPS_FIRST_LOOK(rows)	((uint32) Max((rows) / 64, 1000))
 
@@ -40,9 +33,9 @@ extern GsGroupSample *gs_groups_begin(void);
 extern void gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first);
 
 /*
- * Will this number of rows have few groups, if they are like the sample?  first: other looks will follow,
+ * Will this number of rows have fewer groups, if they are like the sample?  first: other looks will follow,
  * so doubtful cases can wait.
  */
-extern bool gs_groups_are_few(GsGroupSample *sample, double rows, bool first);
+extern bool gs_groups_are_fewer(GsGroupSample *sample, double groups, double rows, bool first);
 
 #endif							/* GS_GROUP_SAMPLE_H */

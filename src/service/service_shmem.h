@@ -140,6 +140,7 @@ typedef struct GsSessionSpec
 	bool		minimal_tuples; /* rows are minimal tuples, so each begins with its length */
 	double		group_rows;		/* rows expected, if the leader has another plan for few groups
 								 * (group_sample.h); else 0 */
+	double		few_groups;		/* it has that for fewer groups than this */
 } GsSessionSpec;
 
 /* A session's outcome, for its leader. */

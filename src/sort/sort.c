@@ -258,9 +258,10 @@ rows_to_keep(GsSort *sort)
 }
 
 void
-gs_sort_watch_groups(GsSort *sort, double rows)
+gs_sort_watch_groups(GsSort *sort, double rows, double few)
 {
 	sort->group_rows = rows;
+	sort->few_groups = few;
 	sort->first_look = rows > 0 ? GS_GROUPS_FIRST_LOOK(rows) : 0;
 }
 
@@ -282,6 +283,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	spec.key_columns = sort->desc->ncols;
 	spec.keep = rows_to_keep(sort);
 	spec.group_rows = sort->group_rows;
+	spec.few_groups = sort->few_groups;
 	sort->client = gs_client_open(&spec, feeders, &reason);
 	if (sort->client)
 	{
@@ -386,7 +388,7 @@ look_for_groups(GsSort *sort)
 
 	for (int i = 0; i < sort->local.n_chunks; i++)
 		gs_groups_add(sample, &sort->local.chunks[i], 0);
-	sort->declined = gs_groups_are_few(sample, sort->group_rows, true);
+	sort->declined = gs_groups_are_fewer(sample, sort->few_groups, sort->group_rows, true);
 	sort->first_look = 0;
 	pfree(sample);
 	MemoryContextSwitchTo(old);

@@ -103,10 +103,10 @@ extern GsSort *gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_
 
 /*
  * Before rows are put: the caller expects this many rows, and has another plan for them.  That plan is better
- * if the rows have few groups of equal keys, or no device is available.  After GS_SORT_DECLINED the caller
- * ends the sort.
+ * if the rows have fewer groups of equal keys than few, or no device is available.  After GS_SORT_DECLINED
+ * the caller ends the sort.
  */
-extern void gs_sort_watch_groups(GsSort *sort, double rows);
+extern void gs_sort_watch_groups(GsSort *sort, double rows, double few);
 
 /* feeders: processes that are expected to have a chunk's worth of rows or more. */
 extern bool gs_sort_open_device(GsSort *sort, int feeders);

@@ -93,6 +93,7 @@ struct GsSort
 	bool		rerun;
 	GsSortKeep	keep;
 	double		group_rows;		/* rows by gs_sort_watch_groups(); 0: not called */
+	double		few_groups;
 	uint64		first_look;		/* rows after which to look for few groups; 0: no, or done */
 	bool		drops_by_group; /* the device drops rows by keep.group_first */
 	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */

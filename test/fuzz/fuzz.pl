@@ -45,9 +45,7 @@ sub settings_sql
 	my @ours = ('gpusort.enabled = on', "gpusort.min_rows = $q->{min_rows}");
 
 	# the planner has no other choice, or gpusort's sorts cost nothing
-	push @ours, $q->{cheap}
-	  ? map { "gpusort.$_ = 0" } qw(setup_cost feed_row_cost fetch_row_cost)
-	  : 'gpusort.force = on';
+	push @ours, $q->{cheap} ? 'gpusort.cost_factor = 0' : 'gpusort.force = on';
 	push @ours, 'gpusort.sorts_only = on' if $q->{sorts_only};
 	return join ' ', map { "SET $_;" } @ours;
 }

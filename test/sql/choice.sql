@@ -6,11 +6,7 @@ SET client_min_messages = warning;
 \set ECHO none
 \i sql/compare.inc
 \set ECHO all
--- where there may be many groups, to sort them costs less by estimate
 SET gpusort.min_rows = 1000;
-SET gpusort.setup_cost = 0;
-SET gpusort.feed_row_cost = 0.0001;
-SET gpusort.fetch_row_cost = 0;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -39,6 +35,26 @@ BEGIN
 END
 $$;
 
+-- from some thousand groups on sorting is to be faster, on every device: multiplies gpusort's times
+CREATE FUNCTION few_are_thousands(query text, times int DEFAULT 1) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	FOR i IN 0 .. 50 LOOP
+		PERFORM set_config('gpusort.cost_factor', (0.01 * 1.25 ^ i)::text, false);
+		EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+		EXIT WHEN jsonb_path_query_first(plan, 'strict $.**."Least Groups"')::int > 2000;
+	END LOOP;
+	RETURN set_config('gpusort.cost_factor', (times * current_setting('gpusort.cost_factor')::float8)::text, false);
+END
+$$;
+CREATE FUNCTION choice_nodes(query text, details text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM few_are_thousands(query);
+	RETURN plan_nodes(query, details);
+END
+$$;
+
 -- serially and in parallel, also where a query is a part of another one that is rescanned
 CREATE FUNCTION compare(query text, ordered boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -48,7 +64,7 @@ DECLARE
 BEGIN
 	stock := stock_rows(query, NOT ordered);
 	FOR workers IN 0 .. 2 BY 2 LOOP
-		PERFORM set_config('max_parallel_workers_per_gather', workers::text, true);
+		PERFORM set_config('max_parallel_workers_per_gather', workers::text, true), few_are_thousands(query);
 		difference := rows_differ(query_rows(query, NOT ordered), stock);
 		IF difference IS NOT NULL THEN
 			RETURN format('%s workers: %s', workers, difference);
@@ -60,8 +76,8 @@ END
 $$;
 
 -- few groups: workers may hash them in two phases, where PostgreSQL supposes many and would not; not under DISTINCT
-SELECT plan_nodes('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
-SELECT plan_nodes('SELECT DISTINCT lower(k) FROM choice_t');
+SELECT choice_nodes('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
+SELECT choice_nodes('SELECT DISTINCT lower(k) FROM choice_t');
 
 -- many groups and few
 SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
@@ -89,6 +105,7 @@ CREATE FUNCTION rows_fed(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	plan jsonb;
 BEGIN
+	PERFORM few_are_thousands(query);
 	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
 	RETURN jsonb_path_query_first(plan, 'strict $.**."Rows Fed"');
 END
@@ -96,7 +113,7 @@ $$;
 CREATE TABLE choice_pages AS SELECT i % 100 AS a, i % 100 AS b FROM generate_series(1, 100000) AS i;
 ALTER TABLE choice_pages ALTER a SET (n_distinct = -1);
 VACUUM ANALYZE choice_pages;
-SELECT plan_nodes('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b');
+SELECT choice_nodes('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b');
 SELECT chosen('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b');
 SELECT rows_fed('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b') < 15000 AS by_pages,
 	rows_fed('SELECT a + 1, b, count(*) FROM choice_pages GROUP BY 1, 2') < 15000 AS by_rows;
@@ -122,6 +139,7 @@ SELECT DISTINCT chosen(format('SELECT CASE WHEN i %% 10 > 0 THEN %s ELSE i / 10 
 	FROM generate_series(1000, 1031) AS k;
 
 -- a choice has a sort to do: what it does in case of few groups is not left to PostgreSQL
+SELECT few_are_thousands('SELECT lower(k), count(*) FROM choice_t GROUP BY 1', 2) > 0 AS changed;
 SET client_min_messages = notice;
 SET gpusort.log_refusals = on;
 SELECT plan_nodes('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
@@ -130,20 +148,22 @@ RESET gpusort.log_refusals;
 SET client_min_messages = warning;
 
 -- nobody sees the order of groups at the top
-SELECT plan_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1', 'Sort Key');
-SELECT plan_nodes('SELECT DISTINCT upper(l) FROM choice_t', 'Sort Key');
-SELECT plan_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1 ORDER BY 1', 'Sort Key');
+SELECT choice_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1', 'Sort Key');
+SELECT choice_nodes('SELECT DISTINCT upper(l) FROM choice_t', 'Sort Key');
+SELECT choice_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1 ORDER BY 1', 'Sort Key');
 
 -- combinations that ANALYZE has counted are no guess
 CREATE STATISTICS choice_few (ndistinct) ON a, b FROM choice_pages;
 CREATE STATISTICS choice_few_expr (ndistinct) ON (a % 10), (b + 1) FROM choice_pages;
 CREATE STATISTICS choice_many (ndistinct) ON (lower(k)), id, total FROM choice_t;
 ANALYZE choice_pages, choice_t;
+SELECT few_are_thousands('SELECT lower(k), count(*) FROM choice_t GROUP BY 1') > 0 AS changed;
 SELECT plan_lines('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b', 'Gpu') AS few,
 	plan_lines('SELECT a % 10, b + 1, count(*) FROM choice_pages GROUP BY 1, 2', 'Gpu') AS few_expressions;
+SET gpusort.cost_factor = 0.01;
 SELECT plan_nodes('SELECT lower(k), id, count(*) FROM choice_t GROUP BY 1, 2');
 -- a column that nobody counts
-SELECT plan_nodes('SELECT a, p.ctid, count(*) FROM choice_pages p GROUP BY 1, 2');
+SELECT choice_nodes('SELECT a, p.ctid, count(*) FROM choice_pages p GROUP BY 1, 2');
 DROP STATISTICS choice_few, choice_few_expr, choice_many;
 
 -- HAVING, an order that is wanted of both plans, limits
@@ -192,6 +212,7 @@ RESET plan_cache_mode;
 
 -- an input that must not be begun twice is not sorted on a guess
 CREATE SEQUENCE choice_s;
+SELECT few_are_thousands('SELECT lower(k), count(*) FROM choice_t GROUP BY 1', 2) > 0 AS changed;
 SELECT plan_lines('SELECT left(k, 1), count(*) FROM choice_t WHERE nextval(''choice_s'') > 0 GROUP BY 1', 'Gpu(Choice|Sort)') AS volatile,
 	plan_lines('SELECT left(s.k, 1), count(*) FROM (SELECT k FROM choice_t OFFSET 0) s GROUP BY 1', 'Gpu(Choice|Sort)') AS subquery,
 	plan_lines('SELECT i % 10, count(*) FROM generate_series(1, 60000) AS i GROUP BY 1', 'Gpu(Choice|Sort)') AS function;
@@ -217,9 +238,6 @@ RESET gpusort.fault;
 CREATE TABLE choice_sum AS SELECT i FROM generate_series(1, 1000) AS i;
 VACUUM ANALYZE choice_sum;
 \c -
-SET gpusort.setup_cost = 0;
-SET gpusort.feed_row_cost = 0.0001;
-SET gpusort.fetch_row_cost = 0;
 SET work_mem = '64MB';
 SET max_parallel_workers_per_gather = 0;
 CREATE FUNCTION peak_kb() RETURNS int LANGUAGE sql AS
@@ -228,6 +246,7 @@ CREATE VIEW choice_none AS SELECT a.i * b.i, count(*) FROM choice_sum a, choice_
 TABLE choice_none;
 -- a first EXPLAIN maps the server's code, which counts, too
 SELECT chosen('SELECT i, count(*) FROM choice_sum WHERE i < 0 GROUP BY 1');
+SELECT few_are_thousands('TABLE choice_none') > 0 AS changed;
 SELECT peak_kb() AS before \gset
 SELECT chosen('TABLE choice_none');
 SELECT peak_kb() - :before < 4096 AS small;
@@ -241,4 +260,4 @@ SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
 DROP TABLE choice_t, choice_long, choice_parts, choice_front, choice_back, choice_pages, choice_lines, choice_sum;
 DROP SEQUENCE choice_s;
-DROP FUNCTION wait_closed, compare, chosen, rows_fed, choice_seldom, peak_kb, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
+DROP FUNCTION wait_closed, compare, chosen, few_are_thousands, choice_nodes, rows_fed, choice_seldom, peak_kb, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -82,7 +82,7 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SET gpusort.setup_cost = 0;
+SET gpusort.cost_factor = 0;
 EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY p COLLATE "C";
 SELECT line FROM explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF',
 	'SELECT * FROM explain_t ORDER BY p COLLATE "C"') AS line
@@ -93,17 +93,21 @@ SELECT line FROM explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF',
 WHERE line ~ 'Rows Sorted|Rows Fed';
 
 -- costs decide: a small sort and a small limit stay PostgreSQL's
-RESET gpusort.setup_cost;
+RESET gpusort.cost_factor;
 RESET gpusort.min_rows;
 SET gpusort.force = off;
 SET max_parallel_workers_per_gather = 0;
 EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY p COLLATE "C";
 SET gpusort.min_rows = 1000;
+SET gpusort.cost_factor = 20;
 EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY p COLLATE "C" LIMIT 10;
+RESET gpusort.cost_factor;
 CREATE TABLE explain_u AS SELECT i AS id, md5(i::text) AS p FROM generate_series(1, 50000) AS i;
 ANALYZE explain_u;
 EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY p COLLATE "C";
+SET gpusort.cost_factor = 20;
 EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY p COLLATE "C" LIMIT 10;
+RESET gpusort.cost_factor;
 EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY p COLLATE "C" LIMIT 40000;
 SET enable_sort = off;
 SELECT explain_masked('COSTS OFF', 'SELECT * FROM explain_u ORDER BY p COLLATE "C"');

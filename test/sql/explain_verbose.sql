@@ -145,7 +145,7 @@ INSERT INTO queries (query) VALUES
 
 SET gpusort.force = on;
 SET gpusort.min_rows = 10;
-SET gpusort.setup_cost = 0;
+SET gpusort.cost_factor = 0;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;

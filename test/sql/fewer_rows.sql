@@ -157,9 +157,11 @@ CREATE TABLE fewer_u AS SELECT i AS id, i % 10 AS few, md5(i::text) COLLATE "C" 
 VACUUM ANALYZE fewer_u;
 RESET gpusort.min_rows;
 RESET enable_hashagg;
+SET gpusort.cost_factor = 20;
 SELECT plan_nodes('SELECT p FROM fewer_u ORDER BY p LIMIT 10', 'Distinct:|First ');
-SELECT plan_nodes('SELECT p FROM fewer_u ORDER BY p LIMIT 20000', 'Distinct:|First ');
 SELECT plan_nodes('SELECT DISTINCT few FROM fewer_u', 'Distinct:|First ');
+RESET gpusort.cost_factor;
+SELECT plan_nodes('SELECT p FROM fewer_u ORDER BY p LIMIT 20000', 'Distinct:|First ');
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT plan_nodes('SELECT DISTINCT p FROM fewer_u', 'Distinct:|First ');

@@ -85,15 +85,15 @@ SELECT compare('SELECT k, (SELECT count(*) FROM (SELECT DISTINCT p FROM sorts_t 
 SELECT compare_only('WITH c AS MATERIALIZED (SELECT DISTINCT p, k FROM sorts_t) SELECT a.p, b.k FROM c a JOIN c b ON a.p = b.p AND a.k = b.k ORDER BY 1, 2');
 SELECT compare('SELECT t.k, s.p FROM (SELECT DISTINCT k FROM sorts_t WHERE k < 4) t, LATERAL (SELECT DISTINCT p FROM sorts_t u WHERE u.k >= t.k * 20) s ORDER BY 1, 2');
 
--- a sort is looked at where it alone costs more than gpusort.setup_cost, whatever the plan
--- around it costs: GpuSort nodes with a setup_cost just below, just above, and forced.
--- DISTINCT has a path of its own, in which Unique costs less, too: with both it is cheaper
-CREATE FUNCTION around_setup_cost(query text, OUT below int, OUT above int, OUT forced int, OUT cheaper_plan bool)
+-- a sort is looked at where it has enough rows, whatever the plan around it costs: GpuSort nodes where
+-- gpusort.min_rows is that number, one more, and forced.
+CREATE FUNCTION around_min_rows(query text, OUT below int, OUT above int, OUT forced int, OUT cheaper_plan bool)
 LANGUAGE plpgsql AS $$
 DECLARE
 	plan jsonb;
 	sort jsonb;
 	cost float8;
+	rows int;
 BEGIN
 	PERFORM set_config('gpusort.enabled', 'off', true);
 	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
@@ -101,9 +101,10 @@ BEGIN
 	cost := (sort ->> 'Total Cost')::float8 - (sort -> 'Plans' -> 0 ->> 'Total Cost')::float8;
 	cheaper_plan := (plan -> 0 -> 'Plan' ->> 'Total Cost')::float8 < cost;
 	PERFORM set_config('gpusort.enabled', 'on', true);
-	PERFORM set_config('gpusort.setup_cost', (cost * 0.999)::text, true);
+	rows := sort -> 'Plan Rows';
+	PERFORM set_config('gpusort.min_rows', rows::text, true);
 	below := plan_lines(query, '\(GpuSort\)');
-	PERFORM set_config('gpusort.setup_cost', (cost * 1.001)::text, true);
+	PERFORM set_config('gpusort.min_rows', (rows + 1)::text, true);
 	above := plan_lines(query, '\(GpuSort\)');
 	PERFORM set_config('gpusort.force', 'on', true);
 	forced := plan_lines(query, '\(GpuSort\)');
@@ -111,9 +112,8 @@ BEGIN
 END
 $$;
 SET max_parallel_workers_per_gather = 0;
-SET gpusort.feed_row_cost = 0;
-SET gpusort.fetch_row_cost = 0;
-SELECT query, around_setup_cost.* FROM unnest(ARRAY[
+SET gpusort.cost_factor = 0;
+SELECT query, around_min_rows.* FROM unnest(ARRAY[
 	'SELECT DISTINCT p FROM sorts_t',
 	'SELECT id, p FROM sorts_t ORDER BY p',
 	'SELECT id, sum(k) OVER (ORDER BY p) FROM sorts_t',
@@ -123,10 +123,8 @@ SELECT query, around_setup_cost.* FROM unnest(ARRAY[
 	'SELECT (SELECT k FROM sorts_t UNION ALL (SELECT count(*) FROM sorts_t GROUP BY p) LIMIT 1)',
 	'WITH c AS MATERIALIZED (SELECT DISTINCT p FROM sorts_t) SELECT count(*) FROM c',
 	'SELECT g, (SELECT count(*) FROM (SELECT DISTINCT p FROM sorts_t WHERE k <> g OFFSET 0) s) FROM generate_series(1, 2) AS g'
-	]) AS query, around_setup_cost(query);
-RESET gpusort.feed_row_cost;
-RESET gpusort.fetch_row_cost;
-RESET gpusort.setup_cost;
+	]) AS query, around_min_rows(query);
+RESET gpusort.cost_factor;
 
 -- by cost and size: small sorts, and small limits of large ones, stay as they are
 RESET gpusort.min_rows;
@@ -136,7 +134,9 @@ CREATE TABLE sorts_u AS SELECT i AS id, md5(i::text) COLLATE "C" AS p FROM gener
 ANALYZE sorts_u;
 SELECT plan_nodes('SELECT DISTINCT p FROM sorts_u');
 SELECT plan_nodes('SELECT rank() OVER (ORDER BY p) FROM sorts_u');
+SET gpusort.cost_factor = 20;
 SELECT plan_nodes('SELECT * FROM (SELECT * FROM sorts_u ORDER BY p LIMIT 10) s ORDER BY id');
+RESET gpusort.cost_factor;
 SELECT plan_nodes('SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p)');
 -- a Gather Merge that computes what workers may not.  The rows of three workers are one more
 -- than the table's, so no path is offered.
@@ -147,15 +147,15 @@ SET gpusort.min_rows = 50001;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p);
 SELECT compare('SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p)');
 -- one at the top of a plan: names, and columns that are sorted by only
-SET gpusort.setup_cost = 0;
+SET gpusort.cost_factor = 0;
 SELECT plan_nodes('SELECT id AS number FROM sorts_u ORDER BY p');
 CREATE TABLE sorts_names AS SELECT id AS number, -id AS other FROM sorts_u ORDER BY p;
 SELECT attname FROM pg_attribute WHERE attrelid = 'sorts_names'::regclass AND attnum > 0 ORDER BY attnum;
 DROP TABLE sorts_names;
-RESET gpusort.setup_cost;
+RESET gpusort.cost_factor;
 RESET parallel_leader_participation;
 SET max_parallel_workers_per_gather = 0;
 SET gpusort.enabled = off;
 SELECT plan_nodes('SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p)');
 DROP TABLE sorts_t, sorts_u, sorts_part;
-DROP FUNCTION compare, compare_only, count_sorts, around_setup_cost, sorts_upper, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare, compare_only, count_sorts, around_min_rows, sorts_upper, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -297,9 +297,7 @@ BEGIN
 END
 $$;
 SET max_parallel_workers_per_gather = 0;
-SET gpusort.setup_cost = 0;
-SET gpusort.feed_row_cost = 0;
-SET gpusort.fetch_row_cost = 0;
+SET gpusort.cost_factor = 0;
 SELECT changed('on', 'gpusort.enabled');
 SELECT changed('off', 'gpusort.enabled');
 SELECT changed('off', 'enable_sort');

@@ -52,9 +52,9 @@ RESET min_parallel_table_scan_size;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 SET max_parallel_workers_per_gather = 0;
-SET gpusort.setup_cost = 1000000;
+SET gpusort.cost_factor = 1000000;
 SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
-RESET gpusort.setup_cost;
+RESET gpusort.cost_factor;
 SET gpusort.min_rows = 5000;
 CREATE INDEX refusals_i3 ON refusals_t (id);
 -- a new table has no rows to leave

@@ -67,6 +67,14 @@ SELECT plan_nodes('SELECT id, c FROM unions_a UNION SELECT id, c FROM unions_b')
 SET work_mem = '64MB';
 CREATE TABLE unions_few AS SELECT i % 7 AS g, i AS id FROM generate_series(1, 100000) AS i;
 ANALYZE unions_few;
+-- on every device: where sorting the few just takes more
+DO $$
+BEGIN
+	FOR i IN 0 .. 150 LOOP
+		PERFORM set_config('gpusort.cost_factor', (0.05 * 1.08 ^ i)::text, false);
+		EXIT WHEN plan_lines('SELECT g, g + 1 FROM unions_few UNION SELECT g, g + 1 FROM unions_few', 'Gpu') = 0;
+	END LOOP;
+END $$;
 SELECT k, plan_lines(format('SELECT %s FROM unions_few UNION SELECT %s FROM unions_few', k, k), 'Gpu') > 0 AS gpusort
 FROM unnest('{g,"g, g + 1",id % 5,id,"g, id"}'::text[]) AS k;
 

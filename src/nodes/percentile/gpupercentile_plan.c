@@ -117,32 +117,9 @@ find_functions(const PlannerInfo *root, GsAggOffer *aggs)
 		else
 			aggs->alone = false;
 	}
-	aggs->agg = found;
-	aggs->sorts = bms_num_members(states);
+	aggs->offer.agg = found;
+	aggs->offer.sorts = bms_num_members(states);
 	return found != NULL;
-}
-
-/* An Agg over sorted rows, with a GpuPercentile below. */
-static Path *
-make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
-{
-	const GsAggOffer *aggs = (const GsAggOffer *) offer;
-	Path	   *path = gs_agg_path(root, offer, sorted);
-
-	if (aggs->few_come_back && aggs->alone)
-	{
-		/* few rows are read, and Agg gets one */
-		path->total_cost = sorted->startup_cost;
-	}
-	else if (!aggs->few_come_back)
-	{
-		/* GpuPercentile reads the rows to count them, and compares their groups */
-		path->total_cost += sorted->rows *
-			(gs_guc_fetch_row_cost + cpu_operator_cost * list_length(gs_compat_group_clause(root)));
-	}
-	if (root->parse->groupClause == NIL)
-		path->startup_cost = path->total_cost;
-	return path;
 }
 
 void
@@ -150,8 +127,8 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 						 const GroupPathExtraData *extra)
 {
 	const Path *cheapest = input_rel->cheapest_total_path;
-	GsAggOffer	aggs = {{.rel = grouped_rel, .in_order_too = true, .above = make_path,
-						 .add = gs_add_agg_path}};
+	GsAggOffer	aggs = {{.rel = grouped_rel, .in_order_too = true, .forced = gs_guc_force,
+						 .above = gs_agg_path, .add = gs_add_fastest}};
 	GsOffer    *offer = &aggs.offer;
 
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
@@ -162,9 +139,12 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	if (offer->groups == 0 || !find_functions(root, &aggs))
 		return;
 	/* places in files are found by reading all rows before */
-	aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows, cheapest->pathtarget->width);
-	offer->pathkeys = gs_agg_pathkeys(root, aggs.agg->aggorder, aggs.agg->args);
+	aggs.few_come_back &= !gs_expects_files(cheapest->rows, cheapest->pathtarget->width);
+	offer->pathkeys = gs_agg_pathkeys(root, offer->agg->aggorder, offer->agg->args);
 	gs_offer_set_input(root, offer, input_rel);
+	/* GpuPercentile reads few rows then */
+	if (aggs.few_come_back && aggs.alone)
+		offer->rows_back = 1;
 	gs_offer(root, offer);
 }
 

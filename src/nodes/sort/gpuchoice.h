@@ -4,9 +4,10 @@
  *	  The node GpuChoice, which has two plans for the same groups, and executes one of them.
  *
  * The outer plan has a GpuSort; the inner plan is PostgreSQL's own, which hashes.  The number of groups
- * decides which is faster.  The planner often only guesses it: an expression without statistics is
- * assumed to be different in every row.  The GpuSort looks at its first rows, and declines if they
- * have few groups (group_sample.h).  Then it has returned no row yet, and the inner plan is executed.
+ * decides which is faster, and the planner often only guesses it: an expression without statistics is
+ * assumed to be different in every row.  So the planner finds the number from which sorting is faster.
+ * The GpuSort looks at its first rows, and declines if they have fewer groups (group_sample.h).  Then it
+ * has returned no row yet, and the inner plan is executed.
  *
  *	  gpuchoice_plan.c	where there is a choice: paths and plans
  *	  gpuchoice_exec.c	the executor's part
@@ -20,6 +21,7 @@
 
 #include "nodes/common/gpunode.h"
 #include "nodes/plan_steps.h"
+#include "nodes/sort/gpusort_path.h"
 
 #define GS_CHOICE_NAME	"GpuChoice"
 
@@ -30,19 +32,17 @@ extern const CustomPathMethods gs_choice_path_methods;
 extern bool gs_choice_is_possible(PlannerInfo *root, const AggPath *rival);
 
 /*
- * The path for few groups: the rival, a relation's cheapest path; or parallel workers that hash in two
- * phases.  PostgreSQL does not make the latter if it expects many groups.  final_costs: costs of the second
- * phase; NULL: use the rival.
+ * Paths for few groups: like the rival, which is PostgreSQL's; and with parallel workers that hash in two
+ * phases, which PostgreSQL does not make if it expects many groups.  final_costs: costs of the second phase.
+ * NULL: not possible.
  */
-extern Path *gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
-						   const AggClauseCosts *final_costs);
+extern Path *gs_choice_hashing(const AggPath *rival);
+extern Path *gs_choice_parallel(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
+								const AggClauseCosts *final_costs);
 
-/*
- * Make the choice between sorted, a path above a GpuSort of this many rows, and few.  wanted: the order that
- * the query's next step needs; NIL: none.
- */
-extern Path *gs_choice_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, double rows,
-							Path *few, List *wanted);
+/* Make the choice: from so many groups on sorted is faster, a path above a GpuSort. */
+extern Path *gs_choice_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, Path *hashing,
+							double from);
 
 /*
  * In a finished plan: the choice, or the inner plan, if the outer one must not be begun in vain.

@@ -111,6 +111,9 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuChoiceState *state = (GpuChoiceState *) node;
 
+	if (es->costs)
+		ExplainPropertyInteger("Least Groups", NULL,
+							   *gs_plan_setting((CustomScan *) state->sort->plan, GS_PLAN_FEW_GROUPS), es);
 	if (es->analyze && state->chosen)
 		ExplainPropertyText("Chosen", state->chosen == innerPlanState(node) ? "hash" : "sort", es);
 	if (innerPlanState(node) == NULL)

@@ -6,10 +6,10 @@
  *		GpuChoice
  *		  -> GroupAggregate			or Unique, and what stands for them
  *			   -> GpuSort
- *		  -> HashAggregate			the best path that PostgreSQL has
+ *		  -> HashAggregate			perhaps in two phases
  *
- * A path that sorts groups becomes a choice if PostgreSQL's best path hashes them, and the number of
- * groups is a guess (gpusort_rivals.c).
+ * A path that sorts groups becomes a choice if PostgreSQL has a path that hashes them, their number is a
+ * guess, and it decides which is faster (gpusort_rivals.c).
  *
  * Both plans are made from the same paths of the tables.  So there is no choice above a path that must
  * become a plan only once.  Such a path is that of a subquery that was planned by itself:
@@ -34,7 +34,6 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
-#include "plan/sort_cost.h"
 
 /* The input may cost such a part of the rival's whole plan before it returns a row. */
 #define MAX_STARTUP_PART	0.05
@@ -104,65 +103,76 @@ gs_choice_is_possible(PlannerInfo *root, const AggPath *rival)
 	return true;
 }
 
-/* The first phase of a parallel plan that hashes; NULL: PostgreSQL has none. */
-static Path *
-find_first_phase(const RelOptInfo *partial)
+static AggPath *
+copy_agg(const AggPath *path)
 {
-	ListCell   *lc;
+	AggPath    *copy = makeNode(AggPath);
 
-	foreach(lc, partial->partial_pathlist)
-		if (IsA(lfirst(lc), AggPath) && lfirst_node(AggPath, lc)->aggstrategy == AGG_HASHED)
-			return lfirst(lc);
-	return NULL;
+	*copy = *path;
+	return copy;
 }
 
 Path *
-gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
-			  const AggClauseCosts *final_costs)
+gs_choice_hashing(const AggPath *rival)
 {
-	AggPath    *copy;
+	/* the node that takes the rival's place may free it */
+	return &copy_agg(rival)->path;
+}
 
-	if (final_costs && rel->consider_parallel && rival->aggsplit == AGGSPLIT_SIMPLE)
-	{
-		RelOptInfo *partial = fetch_upper_rel(root, UPPERREL_PARTIAL_GROUP_AGG, rel->relids);
-		Path	   *first = find_first_phase(partial);
+Path *
+gs_choice_parallel(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
+				   const AggClauseCosts *final_costs)
+{
+	RelOptInfo *partial = fetch_upper_rel(root, UPPERREL_PARTIAL_GROUP_AGG, rel->relids);
+	ListCell   *lc;
 
-		if (first && gs_cost_workers(rival->subpath->rows, first->parallel_workers) == 0)
+	if (!final_costs || !rel->consider_parallel || rival->aggsplit != AGGSPLIT_SIMPLE)
+		return NULL;
+	foreach(lc, partial->partial_pathlist)
+		if (IsA(lfirst(lc), AggPath) && lfirst_node(AggPath, lc)->aggstrategy == AGG_HASHED)
 		{
+			Path	   *first = &copy_agg(lfirst(lc))->path;
 			Path	   *gather = (Path *) create_gather_path(root, partial, first, partial->reltarget, NULL,
 															 NULL);
 
 			return (Path *) create_agg_path(root, rel, gather, rival->path.pathtarget, AGG_HASHED,
-											AGGSPLIT_FINAL_DESERIAL, rival->groupClause,
-											rival->qual, final_costs, rival->numGroups);
+											AGGSPLIT_FINAL_DESERIAL, rival->groupClause, rival->qual,
+											final_costs, rival->numGroups);
 		}
-	}
+	return NULL;
+}
 
-	/* add_path() frees a path that turns out to be worse */
-	copy = makeNode(AggPath);
-	*copy = *rival;
-	return &copy->path;
+/* The hash tables are made for fewer groups than those that are sorted. */
+static void
+expect_groups(Path *hashing, double groups)
+{
+	AggPath    *agg = (AggPath *) hashing;
+
+	agg->numGroups = groups;
+	if (IsA(agg->subpath, GatherPath) && agg->aggsplit == AGGSPLIT_FINAL_DESERIAL)
+		expect_groups(((GatherPath *) agg->subpath)->subpath, groups);
 }
 
 Path *
-gs_choice_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, double rows, Path *few, List *wanted)
+gs_choice_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, Path *hashing, double from)
 {
 	CustomPath *choice = makeNode(CustomPath);
 
-	if (wanted != NIL && pathkeys_contained_in(wanted, sorted->pathkeys))
+	expect_groups(hashing, from);
+	if (offer->wanted != NIL && pathkeys_contained_in(offer->wanted, sorted->pathkeys))
 	{
-		few = (Path *) create_sort_path(root, rel, few, sorted->pathkeys, -1.0);
+		hashing = (Path *) create_sort_path(root, offer->rel, hashing, sorted->pathkeys, -1.0);
 		choice->path.pathkeys = sorted->pathkeys;
 	}
 	choice->path.pathtype = T_CustomScan;
-	choice->path.parent = rel;
+	choice->path.parent = offer->rel;
 	choice->path.pathtarget = sorted->pathtarget;
 	choice->path.rows = sorted->rows;
 	choice->path.startup_cost = sorted->startup_cost;
 	choice->path.total_cost = sorted->total_cost;
 	gs_compat_inherit_disabled(&choice->path, sorted);
-	choice->custom_paths = list_make2(sorted, few);
-	choice->custom_private = list_make1_int((int) Min(rows, INT_MAX));
+	choice->custom_paths = list_make2(sorted, hashing);
+	choice->custom_private = list_make2_int((int) Min(offer->rows, INT_MAX), (int) Min(from, INT_MAX));
 	choice->methods = &gs_choice_path_methods;
 	return &choice->path;
 }
@@ -174,7 +184,8 @@ plan_choice_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *sorted = linitial(children);
 
-	*gs_plan_setting(find_sort(sorted), GS_PLAN_FEW_GROUPS) = linitial_int(path->custom_private);
+	*gs_plan_setting(find_sort(sorted), GS_PLAN_GROUPED_ROWS) = linitial_int(path->custom_private);
+	*gs_plan_setting(find_sort(sorted), GS_PLAN_FEW_GROUPS) = lsecond_int(path->custom_private);
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.lefttree = sorted;
 	/* it may have expressions of the tables in common with the other one */

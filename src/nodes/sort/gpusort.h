@@ -83,7 +83,8 @@ typedef enum GsPlanSetting
 	GS_PLAN_GROUP_FIRST,		/* group_first; -1: PG_UINT32_MAX, */
 	GS_PLAN_GROUP_TIES,			/* group_ties, */
 	GS_PLAN_GROUP_SEVERAL,		/* group_several */
-	GS_PLAN_FEW_GROUPS,			/* rows expected, if it declines few groups (gpuchoice.h); else 0 */
+	GS_PLAN_GROUPED_ROWS,		/* rows expected, if it declines few groups (gpuchoice.h); else 0 */
+	GS_PLAN_FEW_GROUPS,			/* it declines fewer groups than this */
 	GS_PLAN_SETTING_Count
 } GsPlanSetting;
 

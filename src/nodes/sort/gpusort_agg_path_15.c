@@ -200,11 +200,11 @@ choose_order(PlannerInfo *root, GsAggOffer *aggs)
 
 		foreach(lc, root->agginfos)
 			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
-		aggs->agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
-		aggs->offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(aggs->agg), aggs->agg->args);
+		aggs->offer.agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
+		aggs->offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(aggs->offer.agg), aggs->offer.agg->args);
 		aggs->alone = true;
 		aggs->few_come_back = counts_only(root);
-		aggs->sorts = bms_num_members(states);
+		aggs->offer.sorts = bms_num_members(states);
 		return aggs->offer.pathkeys != NIL;
 	}
 	foreach(lc, root->agginfos)
@@ -219,21 +219,21 @@ choose_order(PlannerInfo *root, GsAggOffer *aggs)
 			continue;
 		pathkeys = gs_agg_pathkeys(root, sort_clauses(agg), agg->args);
 		served = count_served(root, pathkeys);
-		if (pathkeys != NIL && served > aggs->sorts)
+		if (pathkeys != NIL && served > aggs->offer.sorts)
 		{
-			aggs->agg = agg;
+			aggs->offer.agg = agg;
 			aggs->offer.pathkeys = pathkeys;
-			aggs->sorts = served;
+			aggs->offer.sorts = served;
 		}
 	}
-	return aggs->sorts > 0;
+	return aggs->offer.sorts > 0;
 }
 
 /* How many rows are left when a Unique has dropped those that are equal in the order's columns. */
 static double
 distinct_rows(PlannerInfo *root, const GsAggOffer *aggs)
 {
-	const Aggref *agg = aggs->agg;
+	const Aggref *agg = aggs->offer.agg;
 	List	   *exprs = list_concat(get_sortgrouplist_exprs(root->parse->groupClause,
 															root->processed_tlist),
 									get_sortgrouplist_exprs(sort_clauses(agg), agg->args));
@@ -247,25 +247,18 @@ make_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	const GsAggOffer *aggs = (const GsAggOffer *) offer;
 	int			n_keys = list_length(offer->pathkeys);
-	Path	   *path;
 
 	if (aggs->alone)
 		sorted = gs_compat_unique_path(root, offer->rel, sorted, n_keys, sorted->rows);
-	path = gs_agg_path(root, offer, sorted);
-	if (aggs->agg->aggdistinct != NIL && !aggs->alone)
-	{
-		/* GpuWindow compares rows, as Unique does */
-		path->total_cost += cpu_operator_cost * sorted->rows * n_keys;
-	}
-	return path;
+	return gs_agg_path(root, offer, sorted);
 }
 
 void
 gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 				   const GroupPathExtraData *extra)
 {
-	GsAggOffer	aggs = {{.rel = grouped_rel, .in_order_too = true, .above = make_agg_path,
-						 .add = gs_add_agg_path}};
+	GsAggOffer	aggs = {{.rel = grouped_rel, .in_order_too = true, .forced = gs_guc_force,
+						 .above = make_agg_path, .add = gs_add_fastest}};
 	GsOffer    *offer = &aggs.offer;
 
 	if (gs_guc_sorts_only || root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||

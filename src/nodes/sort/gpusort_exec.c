@@ -37,6 +37,7 @@ typedef struct GpuSortState
 	bool		random_access;
 	GsSortKeep	keep;			/* rows that are needed */
 	double		group_rows;		/* rows expected, if it declines few groups; else 0 */
+	double		few_groups;
 	bool		declined;
 	ExprState  *limit;			/* count of the Limit above, for keep.limit; NULL: keep.limit is known */
 	ExprState  *offset;			/* its offset; NULL with limit */
@@ -72,7 +73,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->keys = gs_plan_read(plan);
 	read_keep(plan, &state->keep);
-	state->group_rows = *gs_plan_setting(plan, GS_PLAN_FEW_GROUPS);
+	state->group_rows = *gs_plan_setting(plan, GS_PLAN_GROUPED_ROWS);
+	state->few_groups = *gs_plan_setting(plan, GS_PLAN_FEW_GROUPS);
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 
 	if (plan->custom_exprs != NIL)
@@ -130,7 +132,7 @@ begin_sort(GpuSortState *state)
 
 	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem, state->random_access, rerun,
 								&state->keep);
-	gs_sort_watch_groups(state->sort, state->group_rows);
+	gs_sort_watch_groups(state->sort, state->group_rows, state->few_groups);
 	MemoryContextSwitchTo(old);
 }
 

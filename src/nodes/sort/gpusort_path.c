@@ -66,22 +66,22 @@ count_in_keys(List *pathkeys, List **members, int pick)
 	return desc ? desc->sort_cols : -1;
 }
 
-/* The cost of settling rows that are equal in the first n_columns columns. */
-static Cost
-cost_settling(PlannerInfo *root, const List *pathkeys, int n_columns, double rows)
+/* The time of settling rows that are equal in the first n_columns columns. */
+static double
+time_of_settling(PlannerInfo *root, const List *pathkeys, int n_columns, double rows)
 {
 	List	   *exprs = NIL;
 
 	/* nothing is known of a part of a column, and columns of set operations are of no table */
 	if (n_columns == 0 || root->parse->setOperations)
-		return gs_cost_settling(rows, DEFAULT_NUM_DISTINCT);
+		return gs_time_settling(rows, DEFAULT_NUM_DISTINCT);
 	for (int i = 0; i < n_columns; i++)
 	{
 		const PathKey *key = list_nth_node(PathKey, pathkeys, i);
 
 		exprs = lappend(exprs, linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_expr);
 	}
-	return gs_cost_settling(rows, estimate_num_groups(root, exprs, rows, NULL, NULL));
+	return gs_time_settling(rows, estimate_num_groups(root, exprs, rows, NULL, NULL));
 }
 
 /* It is not known yet by which member of a class the plan will sort, so each must be possible. */
@@ -116,7 +116,7 @@ gs_offer_complete(PlannerInfo *root, GsOffer *offer)
 	{
 		/* inexact keys do not tell which rows are not needed */
 		offer->rows_back = offer->rows;
-		offer->settling = cost_settling(root, pathkeys, in_keys, offer->rows);
+		offer->settling = time_of_settling(root, pathkeys, in_keys, offer->rows);
 	}
 	return true;
 }
@@ -127,62 +127,86 @@ gs_sort_may_rerun(const Query *parse)
 	return !parse->hasModifyingCTE && parse->rowMarks == NIL;
 }
 
-static CustomPath *
-make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomPathMethods *methods)
+static void
+fill_custom_path(CustomPath *path, RelOptInfo *rel, Path *child, PathTarget *target,
+				 const CustomPathMethods *methods)
 {
-	CustomPath *path = makeNode(CustomPath);
-
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = target;
 	path->custom_paths = list_make1(child);
 	path->methods = methods;
-	return path;
 }
 
-/* rows_fed: by one process; 0 if the child is a feed, which has a cost of its own. */
+/* fed: when all rows of the child are.  feed: the part of it that is not in the child's cost. */
 static Path *
-make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows_fed)
+make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, GsTime fed, double feed)
 {
 	SortPath   *sort = create_sort_path(root, offer->rel, child, offer->pathkeys, -1.0);
-	CustomPath *path = make_custom_path(offer->rel, (Path *) sort, child->pathtarget,
-										&gs_sort_path_methods);
-	int			width = child->pathtarget->width;
-	double		rows = offer->rows;
+	GsSortPath *path = (GsSortPath *) newNode(sizeof(GsSortPath), T_CustomPath);
+	GsSortInput		rows = gs_rows_of_path(root, child, offer->pathkeys);
 
-	path->path.pathkeys = offer->pathkeys;
-	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	path->path.rows = offer->rows_back;
-	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, rows, width);
-	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width) + offer->settling -
-		(rows - offer->rows_back) * gs_guc_fetch_row_cost;
-	gs_compat_inherit_disabled(&path->path, child);
-	return &path->path;
+	fill_custom_path(&path->custom, offer->rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
+	path->custom.path.pathkeys = offer->pathkeys;
+	path->custom.flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	path->custom.path.rows = offer->rows_back;
+	rows.rows = offer->rows;
+	path->time = gs_time_device(fed, &rows, offer->rows_back, offer->settling);
+	path->custom.path.startup_cost = child->total_cost + gs_cost_of(path->time.first - fed.last + feed);
+	path->custom.path.total_cost = child->total_cost + gs_cost_of(path->time.last - fed.last + feed);
+	gs_compat_inherit_disabled(&path->custom.path, child);
+	return &path->custom.path;
 }
 
-/* Makes a Gather over GpuSortFeed.  rows: fed by all processes together. */
-static Path *
-make_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, double rows)
+/* Sets the time of feeding a path's rows beyond the path's own, and returns when they are fed. */
+static GsTime
+time_of_feed(PlannerInfo *root, const GsOffer *offer, const Path *path, double *feed)
 {
-	CustomPath *feed;
+	GsPathTimes context = {root};
+	GsSortInput		rows = gs_rows_of_path(root, path, offer->pathkeys);
+	GsTime		time = gs_time_of_path(&context, path, -1);
+
+	*feed = gs_time_feed(&rows);
+	time.last += *feed;
+	time.cpu += *feed;
+	return time;
+}
+
+static Path *
+make_serial_path(PlannerInfo *root, const GsOffer *offer)
+{
+	double		feed;
+	GsTime		fed = time_of_feed(root, offer, offer->serial, &feed);
+
+	return make_sort_path(root, offer, offer->serial, fed, feed);
+}
+
+/* Over a Gather over GpuSortFeed. */
+static Path *
+make_parallel_path(PlannerInfo *root, const GsOffer *offer)
+{
+	Path	   *partial = offer->partial;
+	double		feeding;
+	GsTime		fed = time_of_feed(root, offer, partial, &feeding);
+	CustomPath *feed = makeNode(CustomPath);
 	GatherPath *gather;
 	double		none = 0;
 
-	feed = make_custom_path(rel, partial, partial->pathtarget, &gs_feed_path_methods);
+	fill_custom_path(feed, offer->rel, partial, partial->pathtarget, &gs_feed_path_methods);
 	feed->path.parallel_aware = true;
 	feed->path.parallel_safe = true;
 	feed->path.parallel_workers = partial->parallel_workers;
 	feed->path.rows = partial->rows;
 	feed->path.startup_cost = partial->startup_cost;
 	gs_compat_inherit_disabled(&feed->path, partial);
-	feed->path.total_cost = partial->total_cost +
-		gs_cost_feed(partial->rows, partial->pathtarget->width);
+	feed->path.total_cost = partial->total_cost + gs_cost_of(feeding);
 
-	gather = create_gather_path(root, rel, &feed->path, partial->pathtarget, NULL, &none);
+	gather = create_gather_path(root, offer->rel, &feed->path, partial->pathtarget, NULL, &none);
 	gather->path.startup_cost = feed->path.startup_cost + parallel_setup_cost;
-	gather->path.total_cost = feed->path.total_cost + parallel_setup_cost +
-		gs_cost_workers(rows, partial->parallel_workers);
-	return &gather->path;
+	gather->path.total_cost = feed->path.total_cost + parallel_setup_cost;
+	fed.cpu *= gs_processes(partial->parallel_workers);
+	gs_time_add_workers(&fed, partial->parallel_workers);
+	return make_sort_path(root, offer, &gather->path, fed, 0);
 }
 
 /*
@@ -245,11 +269,9 @@ gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 	List	   *paths = NIL;
 
 	if (offer->serial)
-		paths = lappend(paths, make_sort_path(root, offer, offer->serial, offer->rows));
+		paths = lappend(paths, make_serial_path(root, offer));
 	if (offer->partial)
-		paths = lappend(paths, make_sort_path(root, offer,
-											  make_feed_path(root, offer->rel, offer->partial,
-															 offer->rows), 0));
+		paths = lappend(paths, make_parallel_path(root, offer));
 	return paths;
 }
 
@@ -327,7 +349,5 @@ gs_offer(PlannerInfo *root, GsOffer *offer)
 	}
 	if (paths == NIL)
 		return;
-	if (offer->forced)
-		offer->rel->pathlist = NIL;
 	offer->add(root, offer, paths);
 }

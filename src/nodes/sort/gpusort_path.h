@@ -22,6 +22,7 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "plan/sort_cost.h"
 
 extern const CustomPathMethods gs_sort_path_methods;
 extern const CustomPathMethods gs_feed_path_methods;
@@ -37,9 +38,15 @@ struct GsOffer
 	Path	   *partial;		/* input of the second path, in workers; NULL: make no such path */
 	double		rows;			/* rows to be sorted */
 	double		rows_back;		/* rows that GpuSort returns */
+	double		limit;			/* of the sorted rows no others are wanted; <= 0: all, or it is not known */
 	double		groups;			/* groups of these rows in the node above */
 	List	   *having;			/* the condition of these groups */
-	Cost		settling;		/* cost of settling, found by gs_offer_complete() */
+	List	   *wanted;			/* the order that the query's next step needs */
+	double		settling;		/* time of settling, found by gs_offer_complete() */
+	const Aggref *agg;			/* one of the aggregates that the order saves sorts of their own, */
+	int			sorts;			/* and the number of these sorts */
+	double		sure_groups;	/* PostgreSQL's paths have at least so many groups, and their own number is a
+								 * guess; 0: it is not */
 	bool		in_order_too;	/* offer it also if the serial path is in order, because the node above
 								 * would sort once more */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
@@ -91,18 +98,45 @@ extern bool gs_offer_complete(PlannerInfo *root, GsOffer *offer);
 extern bool gs_sort_may_rerun(const Query *parse);
 
 /*
- * gpusort_rivals.c: the real costs of PostgreSQL's own paths for groups and DISTINCT
+ * gpusort_time.c: how long paths take
  */
 
-/* Add paths that sort, and remove hashing paths whose real cost, beyond PostgreSQL's, is higher. */
-extern void gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
+/* A path of GpuSort. */
+typedef struct GsSortPath
+{
+	CustomPath	custom;
+	GsTime		time;
+} GsSortPath;
+
+typedef struct GsPathTimes
+{
+	PlannerInfo *root;
+	double		groups;			/* hash tables have no more groups; 0: as many as PostgreSQL expects */
+	const Aggref *agg;			/* as in GsOffer */
+	int			sorts;
+} GsPathTimes;
+
+/* limit: as in GsOffer. */
+extern GsTime gs_time_of_path(const GsPathTimes *context, const Path *path, double limit);
+
+/* The path below one of those that are made above scans and joins; NULL: it is none. */
+extern const Path *gs_path_below(const Path *path);
+
+/* The GpuSort that a path gets its rows from, maybe through a Unique; NULL: it does not. */
+extern const Path *gs_path_sort(const Path *path);
+
+/*
+ * gpusort_rivals.c: the choice between gpusort's paths and PostgreSQL's
+ */
+
+/* The fastest of these paths takes the place of PostgreSQL's, if it is faster than all of them. */
+extern void gs_add_fastest(PlannerInfo *root, const GsOffer *offer, List *paths);
 
 /* Sorted rows for groups, or DISTINCT. */
 typedef struct GsGroupOffer
 {
 	GsOffer		offer;
 	List	   *exprs;			/* the grouping expressions */
-	List	   *wanted;			/* the order that the query's next step needs */
 
 	/*
 	 * For aggregates in two phases of hashing.  NULL for DISTINCT: PostgreSQL uses the same hash in both
@@ -113,8 +147,8 @@ typedef struct GsGroupOffer
 } GsGroupOffer;
 
 /*
- * The same for a GsGroupOffer.  Nothing is added if few groups are expected.  If their number is only a
- * guess, a GpuChoice is added (gpuchoice.h), or nothing if that is not possible.
+ * The same for a GsGroupOffer.  If the number of groups is only a guess, and decides, a GpuChoice is added
+ * (gpuchoice.h), or nothing if that is not possible.
  */
 extern void gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
 
@@ -122,17 +156,9 @@ extern void gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *
 typedef struct GsAggOffer
 {
 	GsOffer		offer;
-	const Aggref *agg;			/* one of these aggregates */
-	int			sorts;			/* number of internal sorts that are saved */
 	bool		few_come_back;	/* GpuSort returns few rows if all rows are one group */
 	bool		alone;			/* all aggregates of the query have this DISTINCT, or are percentiles */
 } GsAggOffer;
-
-/* For a GsAggOffer: the cheapest of the paths replaces all others, if these cost more with their sorts. */
-extern void gs_add_agg_path(PlannerInfo *root, const GsOffer *offer, List *paths);
-
-/* Does a relation's cheapest path hash groups? */
-extern bool gs_cheapest_hashes(const RelOptInfo *rel);
 
 /* The number of an expression's different values in its table; 0: there are no statistics. */
 extern double gs_known_values(PlannerInfo *root, Node *expr);

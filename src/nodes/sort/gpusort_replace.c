@@ -15,8 +15,7 @@
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
  *
  *	  - those in the chain of an Agg, because the executor makes no nodes of that chain
- *	  - those below a Limit that PostgreSQL's top-N heapsort does better
- *	  - those that cost less as they are
+ *	  - those that PostgreSQL does faster
  *
  * A GpuSort's custom_scan_tlist takes over the Sort's target list, and its own refers to that one by
  * INDEX_VAR.
@@ -90,43 +89,31 @@ is_possible(const Sort *sort)
 	return true;
 }
 
-/* What PostgreSQL's Sort alone costs. */
-static Cost
-postgres_sort_cost(const Plan *sort)
-{
-	const List *tlist = sort->targetlist;
-
-	return gs_cost_by_postgres(sort->total_cost - outerPlan(sort)->total_cost, list_length(tlist),
-							   exprType((Node *) linitial_node(TargetEntry, tlist)->expr));
-}
-
-/* By how many the planner divided the rows of a parallel scan: the leader does less than a worker. */
-static double
-parallel_divisor(int workers)
-{
-	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
-}
-
-/* Is gpusort expected to be faster?  Says so if not.  processes: that sort a part each. */
+/* Is gpusort expected to be faster?  Says so if not.  workers: that sort a part each. */
 static bool
-is_worth_while(const GsStepContext *context, const Sort *node, double processes, double bound)
+is_worth_while(const GsStepContext *context, const Sort *node, int workers, double bound)
 {
-	const Plan *sort = &node->plan;
-	double		rows = sort->plan_rows * processes;
+	double		processes = gs_processes(workers);
+	GsSortInput		rows = gs_rows_of_plan(context->stmt, node);
+	GsTime		ours = {0};
+	GsTime		theirs = {0};
 	const char *reason;
 
 	if (gs_guc_force)
 		return true;
-	if (rows < gs_guc_min_rows)
+	theirs.first = theirs.last = gs_time_sort(&rows, bound);
+	theirs.cpu = theirs.last * processes;
+	reason = gs_sort_is_bounded(&rows, bound) ? "a top-N sort takes less time" :
+		"PostgreSQL's sort takes less time";
+	ours.last = gs_time_feed(&rows);
+	ours.cpu = ours.last * processes;
+	rows.rows *= processes;
+	ours = gs_time_device(ours, &rows, bound > 0 ? Min(bound, rows.rows) : rows.rows, 0);
+	if (rows.rows < gs_guc_min_rows)
 		reason = "it has fewer rows than gpusort.min_rows";
-	else if (gs_cost_prefers_heapsort(sort->plan_rows, rows, sort->plan_width, bound,
-									  gs_order_of_plan(context->stmt, node)))
-		reason = "a top-N sort costs less";
-	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= postgres_sort_cost(sort))
-		reason = "PostgreSQL's sort costs less";
-	else
+	else if (gs_time_is_less(&ours, &theirs, 1.0))
 		return true;
-	gs_refuse_by_cost(node, rows, reason);
+	gs_refuse_by_cost(node, rows.rows, reason);
 	return false;
 }
 
@@ -157,7 +144,7 @@ gs_sort_replace(GsStepContext *context, Plan *plan)
 
 	/* below a Gather Merge it is replaced with that one, or not at all */
 	if ((context->parent && IsA(context->parent, GatherMerge)) ||
-		!is_worth_while(context, sort, 1.0, context->bound.expected) || !is_possible(sort))
+		!is_worth_while(context, sort, 0, context->bound.expected) || !is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
 	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
@@ -184,7 +171,7 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 	CustomScan *scan;
 
 	if (!IsA(sort, Sort) || plan->qual != NIL || contain_subplans((Node *) plan->targetlist) ||
-		!is_worth_while(context, sort, parallel_divisor(merge->num_workers), context->bound.expected) ||
+		!is_worth_while(context, sort, merge->num_workers, context->bound.expected) ||
 		!is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
@@ -219,17 +206,16 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 }
 
 /*
- * Is this a node that the steps look at more closely?  A Sort that costs no more
- * than a GpuSort's setup is not worth while, whatever else is true
- * of it (is_worth_while()).  A node above a Sort, such as a Limit, can cost less than the
- * Sort, so each Sort is looked at.
+ * Is this a node that the steps look at more closely?  Each process may sort a part of the rows only.  A node
+ * above a Sort, such as a Limit, can cost less than the Sort, so each Sort is looked at.
  */
 static void
 note_sort(Plan **plan, void *found)
 {
 	const Plan *node = *plan;
 
-	if (IsA(node, Sort) && (gs_guc_force || postgres_sort_cost(node) > gs_guc_setup_cost))
+	if (IsA(node, Sort) &&
+		(gs_guc_force || node->plan_rows * (max_parallel_workers_per_gather + 1) >= gs_guc_min_rows))
 		*(bool *) found = true;
 	gs_plan_visit_children(*plan, note_sort, found);
 }

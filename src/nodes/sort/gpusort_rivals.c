@@ -1,16 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_rivals.c
- *	  What PostgreSQL's own paths for groups, DISTINCT and UNION cost (gpusort_path.h).
+ *	  The choice between gpusort's paths and PostgreSQL's (gpusort_path.h).
  *
- * PostgreSQL leaves out two costs, and a GpuSort could not win against a path without them:
- *
- *		hash tables			cache misses in a large table that fits into memory
- *		sorts in aggregates	of DISTINCT and ORDER BY inside of them (before PostgreSQL 16),
- *							and of percentile_cont() and the like
- *
- * The paths' costs are left as they are, so that PostgreSQL's choice among them is its
- * own.  A path that wins for that reason only is taken away.
+ * PostgreSQL's costs leave out much of what its plans take.  So the path that it would choose by its costs,
+ * and ours, are compared by the time that both take (sort_cost.h).  Only the faster one stays.
  *
  * Tests: regress/paths, regress/choice
  *
@@ -20,138 +14,124 @@
 
 #include <math.h>
 
-#include "catalog/pg_aggregate.h"
 #include "catalog/pg_statistic_ext.h"
-#include "executor/nodeAgg.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
 #include "compat.h"
-#include "feed/group_sample.h"
-#include "guc.h"
 #include "nodes/sort/gpuchoice.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/sort_cost.h"
 
-/*
- * PostgreSQL sorts values that need no tuple around them, as one of them is all
- * that the aggregate takes, in this part of the time for texts: measured 0.13 us
- * for each of a million integers, and 1.2 us for file paths.
- */
-#define DATUM_SORT_FACTOR	0.1
-
-/* For how many aggregates a hash table has states: those of DISTINCT have none. */
-static int
-count_states(const PlannerInfo *root, const AggPath *path)
-{
-	if (list_member_ptr(root->upper_rels[UPPERREL_DISTINCT], path->path.parent) ||
-		list_member_ptr(root->upper_rels[UPPERREL_PARTIAL_DISTINCT], path->path.parent))
-		return 0;
-	return list_length(root->aggtransinfos);
-}
-
-/* The path below one of those that are made above scans and joins; NULL: it is none. */
-static const Path *
-input_of(const Path *path)
-{
-	switch (nodeTag(path))
-	{
-		case T_AggPath:
-			return ((const AggPath *) path)->subpath;
-		case T_GroupPath:
-			return ((const GroupPath *) path)->subpath;
-		case T_WindowAggPath:
-			return ((const WindowAggPath *) path)->subpath;
-		case T_SortPath:
-		case T_IncrementalSortPath:
-			return ((const SortPath *) path)->subpath;
-		case T_ProjectionPath:
-			return ((const ProjectionPath *) path)->subpath;
-		case T_GatherPath:
-			return ((const GatherPath *) path)->subpath;
-		case T_GatherMergePath:
-			return ((const GatherMergePath *) path)->subpath;
-		case T_CustomPath:
-			/* those of other extensions may have no path below */
-			if (((const CustomPath *) path)->methods != &gs_sort_path_methods &&
-				((const CustomPath *) path)->methods != &gs_feed_path_methods &&
-				((const CustomPath *) path)->methods != &gs_choice_path_methods)
-				return NULL;
-			return linitial(((const CustomPath *) path)->custom_paths);
-		default:
-			return gs_compat_unique_input(path);
-	}
-}
-
+/* Must a path's rows be sorted for the query's next step? */
 static bool
-has_workers(const Path *path)
+is_sorted_next(const GsOffer *offer, const Path *path)
 {
-	for (; path != NULL; path = input_of(path))
-		if (IsA(path, GatherPath) || IsA(path, GatherMergePath))
-			return true;
-	return false;
+	return offer->wanted != NIL && !pathkeys_contained_in(offer->wanted, path->pathkeys);
 }
 
-/* Does a path of groups hash them, also in parts? */
-static bool
-hashes(const Path *path)
+/* Which part of a path's rows is wanted? */
+static double
+wanted_fraction(const PlannerInfo *root, const GsOffer *offer, const Path *path)
 {
-	for (; path != NULL; path = input_of(path))
-		if (IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy == AGG_HASHED)
-			return true;
-	return false;
+	double		rows = offer->limit > 0 ? offer->limit : root->tuple_fraction;
+
+	if (rows <= 0 || is_sorted_next(offer, path))
+		return 1.0;
+	return Min(rows < 1.0 ? rows : rows / Max(path->rows, 1.0), 1.0);
 }
 
-/* What hashing costs in a path beyond PostgreSQL's estimate. */
-static Cost
-hidden_cost(const PlannerInfo *root, const Path *path)
+/* The path that PostgreSQL would choose; NULL: it has none. */
+static Path *
+find_rival(const PlannerInfo *root, const GsOffer *offer)
 {
-	Cost		cost = 0;
+	Path	   *best = NULL;
+	Cost		least = 0;
+	ListCell   *lc;
 
-	for (; path != NULL; path = input_of(path))
+	foreach(lc, offer->rel->pathlist)
 	{
-		const AggPath *agg = (const AggPath *) path;
+		Path	   *path = lfirst(lc);
+		Cost		cost = path->startup_cost +
+			wanted_fraction(root, offer, path) * (path->total_cost - path->startup_cost);
 
-		if (IsA(path, AggPath) && agg->aggstrategy == AGG_HASHED)
+		if (is_sorted_next(offer, path))
+			cost += gs_compat_cost_sort(path->rows, path->pathtarget->width, work_mem);
+		if (best == NULL || gs_compat_more_disabled(best, path) ||
+			(cost < least && !gs_compat_more_disabled(path, best)))
 		{
-			Size		entry = hash_agg_entry_size(count_states(root, agg),
-													agg->subpath->pathtarget->width,
-													agg->transitionSpace);
-
-			cost += gs_cost_hash_misses(agg->subpath->rows, agg->numGroups * entry);
+			best = path;
+			least = cost;
 		}
 	}
-	return cost;
+	return best;
 }
 
-void
-gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
+/* The time until the query's next step has its rows. */
+static GsTime
+time_of(PlannerInfo *root, const GsOffer *offer, const Path *path, double groups)
 {
-	RelOptInfo *rel = offer->rel;
+	GsPathTimes context = {root, groups, offer->agg, offer->sorts};
+	GsTime		time = gs_time_of_path(&context, path, offer->limit);
+
+	if (is_sorted_next(offer, path))
+	{
+		GsSortInput		rows = gs_rows_of_path(root, path, offer->wanted);
+
+		if (groups > 0)
+			rows.rows = Min(rows.rows, groups);
+		time.cpu += gs_time_sort(&rows, -1);
+		time.first = time.last += gs_time_sort(&rows, -1);
+	}
+	return time;
+}
+
+static Path *
+find_fastest(PlannerInfo *root, const GsOffer *offer, const List *paths)
+{
+	Path	   *best = NULL;
+	double		least = 0;
 	ListCell   *lc;
 
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
-		Cost		ours = hidden_cost(root, path);
-		ListCell   *other;
+		GsTime		time = time_of(root, offer, path, offer->sure_groups);
+		double		wanted = gs_time_of_part(&time, wanted_fraction(root, offer, path));
 
-		foreach(other, rel->pathlist)
+		/* rows do not go through the Gather of the last one */
+		if (best == NULL || wanted <= least)
 		{
-			Path	   *theirs = lfirst(other);
-			Cost		hidden = hidden_cost(root, theirs) - ours;
-
-			if (hidden > 0 && !gs_compat_more_disabled(path, theirs) &&
-				path->startup_cost < theirs->startup_cost + hidden &&
-				path->total_cost < theirs->total_cost + hidden)
-				rel->pathlist = foreach_delete_current(rel->pathlist, other);
+			best = path;
+			least = wanted;
 		}
-		add_path(rel, path);
 	}
+	return best;
+}
+
+/* Is our path faster, if there are so many groups?  0: as many as PostgreSQL expects. */
+static bool
+is_faster(PlannerInfo *root, const GsOffer *offer, const Path *ours, const Path *theirs, double groups)
+{
+	GsTime		our_time = time_of(root, offer, ours, groups);
+	GsTime		their_time = time_of(root, offer, theirs, groups);
+
+	return !gs_compat_more_disabled(ours, theirs) &&
+		gs_time_is_less(&our_time, &their_time, wanted_fraction(root, offer, theirs));
+}
+
+void
+gs_add_fastest(PlannerInfo *root, const GsOffer *offer, List *paths)
+{
+	Path	   *ours = find_fastest(root, offer, paths);
+	Path	   *theirs = offer->forced ? NULL : find_rival(root, offer);
+
+	if (theirs == NULL || is_faster(root, offer, ours, theirs, offer->sure_groups))
+		offer->rel->pathlist = list_make1(ours);
 }
 
 double
@@ -202,71 +182,66 @@ is_guess(PlannerInfo *root, List *exprs)
 	return true;
 }
 
-/*
- * Workers cost more CPU time than PostgreSQL charges: 8 sessions that hashed 300,000 rows each took
- * three times as long with workers as without.  Where PostgreSQL uses no workers, gpusort uses none
- * for fewer rows than this either.
- */
-#define MIN_ROWS_FOR_WORKERS	1000000
-
-static List *
-without_workers(List *paths)
+/* PostgreSQL's path that hashes groups; NULL: it has none. */
+static const AggPath *
+find_hashing(const RelOptInfo *rel)
 {
 	ListCell   *lc;
 
-	foreach(lc, paths)
-		if (has_workers(lfirst(lc)))
-			paths = foreach_delete_current(paths, lc);
-	return paths;
+	foreach(lc, rel->pathlist)
+		if (IsA(lfirst(lc), AggPath) && lfirst_node(AggPath, lc)->aggstrategy == AGG_HASHED)
+			return lfirst(lc);
+	return NULL;
 }
 
-static Path *
-find_cheapest(const RelOptInfo *rel)
+/* From how many groups on is sorting faster than hashing?  More than there are rows: never. */
+static double
+find_break_even(PlannerInfo *root, const GsOffer *offer, const Path *ours, const Path *hashing)
 {
-	return get_cheapest_path_for_pathkeys(rel->pathlist, NIL, NULL, TOTAL_COST, false);
-}
+	double		less = 1.0;
+	double		more = offer->rows;
 
-bool
-gs_cheapest_hashes(const RelOptInfo *rel)
-{
-	return hashes(find_cheapest(rel));
-}
+	if (!is_faster(root, offer, ours, hashing, more))
+		return 2.0 * more;
+	while (more > 1.1 * less)
+	{
+		double		between = sqrt(less * more);
 
-/* The cheapest path, if it hashes groups: the rival of paths that sort them.  Else NULL. */
-static const AggPath *
-find_rival(const RelOptInfo *rel)
-{
-	const Path *best = find_cheapest(rel);
-
-	return best && IsA(best, AggPath) && hashes(best) ? (const AggPath *) best : NULL;
+		if (is_faster(root, offer, ours, hashing, between))
+			more = between;
+		else
+			less = between;
+	}
+	return more;
 }
 
 void
 gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
 {
 	const GsGroupOffer *groups = (const GsGroupOffer *) offer;
-	const AggPath *rival = gs_guc_force ? NULL : find_rival(offer->rel);
-	bool		serial = rival && offer->rows < MIN_ROWS_FOR_WORKERS && !has_workers(&rival->path);
+	const AggPath *hashing = gs_guc_force || !is_guess(root, groups->exprs) ? NULL : find_hashing(offer->rel);
+	Path	   *ours;
+	Path	   *parallel;
 	Path	   *few;
-	ListCell   *lc;
+	double		from;
 
-	if (serial)
-		paths = without_workers(paths);
-	if (rival && !is_guess(root, groups->exprs))
+	if (hashing == NULL)
 	{
-		if (rival->numGroups * GS_FEW_GROUPS_ROWS < offer->rows)
-			return;
+		gs_add_fastest(root, offer, paths);
+		return;
 	}
-	else if (rival)
-	{
-		if (!gs_choice_is_possible(root, rival))
-			return;
-		few = gs_choice_few(root, offer->rel, rival, serial ? NULL : groups->final_costs);
-		foreach(lc, paths)
-			lfirst(lc) = gs_choice_path(root, offer->rel, lfirst(lc), offer->rows, few,
-										groups->wanted);
-	}
-	gs_add_sorted_paths(root, offer, paths);
+	ours = find_fastest(root, offer, paths);
+	few = gs_choice_hashing(hashing);
+	parallel = gs_choice_parallel(root, offer->rel, hashing, groups->final_costs);
+	if (parallel && is_faster(root, offer, parallel, few, 1.0))
+		few = parallel;
+	from = find_break_even(root, offer, ours, few);
+	if (from > 2.0 && !gs_choice_is_possible(root, hashing))
+		return;
+	if (from <= 2.0 || from > hashing->numGroups)
+		gs_add_fastest(root, offer, paths);
+	else
+		offer->rel->pathlist = list_make1(gs_choice_path(root, offer, ours, few, from));
 }
 
 double
@@ -284,77 +259,4 @@ gs_expected_groups(const RelOptInfo *grouped_rel)
 			return path->rows;
 	}
 	return 0;
-}
-
-/* The cost of the sorts that aggregates do by themselves in a path. */
-static Cost
-inner_cost(const AggPath *path, const GsAggOffer *aggs)
-{
-	double		rows = Max(path->subpath->rows, 2.0);
-	Cost		cost = 2.0 * cpu_operator_cost * aggs->sorts * rows;
-	const List *args = aggs->agg->args;
-
-	/* with the costs of cost_tuplesort(); percentiles gain nothing from input in order */
-	if (AGGKIND_IS_ORDERED_SET(aggs->agg->aggkind) ||
-		!pathkeys_contained_in(aggs->offer.pathkeys, path->subpath->pathkeys))
-		cost *= log2(Max(rows / Max(path->numGroups, 1.0), 2.0));
-	if (list_length(args) == 1 &&
-		get_typbyval(exprType((Node *) linitial_node(TargetEntry, args)->expr)))
-		cost *= DATUM_SORT_FACTOR;
-	return cost;
-}
-
-/*
- * Does a path cost less than all that PostgreSQL has?  Without groups nothing is
- * saved but the sorts.  Then a parallel scan alone is no reason: its workers do not make
- * what follows faster.
- */
-static bool
-is_cheapest(const PlannerInfo *root, const Path *path, const GsAggOffer *aggs)
-{
-	bool		one_group = root->parse->groupClause == NIL;
-	ListCell   *lc;
-
-	foreach(lc, aggs->offer.rel->pathlist)
-	{
-		const Path *other = lfirst(lc);
-		Cost		inside = 0;
-
-		if (IsA(other, AggPath))
-		{
-			const Path *input = ((const AggPath *) other)->subpath;
-			double		rows = input->rows;
-			int			width = input->pathtarget->width;
-
-			inside = inner_cost((const AggPath *) other, aggs);
-			if (one_group && inside <= (aggs->few_come_back ? gs_cost_sort_startup(rows, rows, width) :
-										gs_cost_sort(rows, rows, width)))
-				return false;
-		}
-		if (gs_compat_more_disabled(path, other) ||
-			other->total_cost + inside <= path->total_cost)
-			return false;
-		/* not all groups may be wanted, and this one returns the first one sooner */
-		if (root->tuple_fraction > 0 && !one_group && other->startup_cost < path->startup_cost)
-			return false;
-	}
-	return true;
-}
-
-void
-gs_add_agg_path(PlannerInfo *root, const GsOffer *offer, List *paths)
-{
-	Path	   *best = NULL;
-	ListCell   *lc;
-
-	foreach(lc, paths)
-	{
-		Path	   *path = lfirst(lc);
-
-		if (best == NULL || path->total_cost < best->total_cost)
-			best = path;
-	}
-	/* the costs of the others lack the sorts */
-	if (gs_guc_force || is_cheapest(root, best, (const GsAggOffer *) offer))
-		offer->rel->pathlist = list_make1(best);
 }

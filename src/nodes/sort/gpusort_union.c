@@ -26,7 +26,6 @@
 #include "port/pg_bitutils.h"
 
 #include "compat.h"
-#include "feed/group_sample.h"
 #include "guc.h"
 #include "nodes/sort/gpusort_path.h"
 
@@ -174,21 +173,6 @@ known_rows(const List *inputs)
 	return most;
 }
 
-/*
- * PostgreSQL expects that all rows differ.  If it hashes them nevertheless, a hash table of few different
- * rows is faster than a sort.  So a sort is offered only if many different rows are certain.
- */
-static void
-add_union_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
-{
-	const Union *found = (const Union *) offer;
-
-	if (!gs_guc_force && gs_cheapest_hashes(offer->rel) &&
-		known_rows(found->inputs) * GS_FEW_GROUPS_ROWS < offer->rows)
-		return;
-	gs_add_sorted_paths(root, offer, paths);
-}
-
 static Path *
 make_unique_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
@@ -205,7 +189,7 @@ void
 gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel)
 {
 	Union		found = {{.rel = rel, .forced = gs_guc_force, .above = make_unique_path,
-						  .add = add_union_paths}};
+						  .add = gs_add_fastest}};
 	GsOffer    *offer = &found.offer;
 
 	if (!find_union(root, rel, &found))
@@ -215,5 +199,7 @@ gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel)
 		return;
 	offer->rows = offer->serial->rows;
 	offer->partial = make_partial_append(root, rel, found.inputs);
+	/* PostgreSQL expects that all rows differ */
+	offer->sure_groups = Max(known_rows(found.inputs), 1.0);
 	gs_offer(root, offer);
 }

@@ -10,9 +10,6 @@
  * PostgreSQL makes the same paths over its own Sort.  gpusort_replace.c could replace that Sort in the
  * finished plan, but such a path seldom wins, because the cost of PostgreSQL's Sort is in it.
  *
- * Hashing is best for few groups: rows go nowhere, and workers hash in parallel.
- * So nothing is offered against it for fewer than gpusort.min_rows groups.
- *
  * In the finished plan GpuSort is told to drop equal rows if they are not needed (gpusort_keep.c).  So only
  * different rows come back, and only these are in the cost.
  *
@@ -26,6 +23,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -38,6 +36,22 @@ next_pathkeys(const PlannerInfo *root)
 	if (root->window_pathkeys)
 		return root->window_pathkeys;
 	return root->distinct_pathkeys ? root->distinct_pathkeys : root->sort_pathkeys;
+}
+
+/* Has a query no other aggregates than count(*)? */
+static bool
+counts_only(const PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	foreach(lc, root->agginfos)
+	{
+		const Aggref *agg = gs_compat_agg_of((const AggInfo *) lfirst(lc));
+
+		if (agg->aggfnoid != F_COUNT_ || agg->aggfilter)
+			return false;
+	}
+	return true;
 }
 
 static Path *
@@ -68,15 +82,13 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	if (root->numOrderedAggs > 0)
 		return;
 #endif
-	if (offer->groups < gs_guc_min_rows && enable_hashagg && parse->groupClause != NIL &&
-		root->numOrderedAggs == 0 && grouping_is_hashable(clause))
-		return;
 	offer->having = (List *) extra->havingQual;
 	groups.exprs = get_sortgrouplist_exprs(clause, root->processed_tlist);
-	groups.wanted = next_pathkeys(root);
+	offer->wanted = next_pathkeys(root);
 	groups.final_costs = &extra->agg_final_costs;
 	gs_offer_set_input(root, offer, input_rel);
-	if (!parse->hasAggs)
+	/* GpuSort also counts the rows of groups */
+	if (counts_only(root))
 		offer->rows_back = Min(offer->groups, offer->rows);
 	gs_offer(root, offer);
 }
@@ -102,7 +114,7 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 		return;
 	offer->groups = ((Path *) linitial(distinct_rel->pathlist))->rows;
 	groups.exprs = get_sortgrouplist_exprs(parse->distinctClause, root->processed_tlist);
-	groups.wanted = root->sort_pathkeys;
+	offer->wanted = root->sort_pathkeys;
 	/* the order says which row is the first one of its group; more rows come back */
 	if (parse->hasDistinctOn && list_length(offer->pathkeys) < list_length(root->sort_pathkeys))
 		offer->pathkeys = root->sort_pathkeys;
@@ -194,14 +206,14 @@ make_window_path(PlannerInfo *root, const GsOffer *offer, Path *path)
 void
 gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *window_rel)
 {
-	WindowOffer window = {{.rel = window_rel, .above = make_window_path,
-						   .add = gs_add_sorted_paths}};
+	WindowOffer window = {{.rel = window_rel, .above = make_window_path, .add = gs_add_fastest}};
 
 	if (!gs_offer_may_pay(window_rel, input_rel->cheapest_total_path, false))
 		return;
 	window.windows = find_windows(linitial(window_rel->pathlist));
 	if (window.windows == NIL)
 		return;
+	window.offer.wanted = root->sort_pathkeys;
 	window.offer.pathkeys = window_pathkeys(root, llast_node(WindowAggPath,
 															 window.windows)->winclause);
 	gs_offer_set_input(root, &window.offer, input_rel);
