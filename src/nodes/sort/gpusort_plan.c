@@ -96,6 +96,7 @@ gs_sort_finish(GsStepContext *context, Plan *plan)
 	if (!gs_is_sort_or_feed(plan))
 		return plan;
 	gs_node_finish_columns((CustomScan *) plan);
-	*gs_plan_setting((CustomScan *) plan, GS_PLAN_RERUN) = context->rerun && gs_plan_may_rerun(outerPlan(plan));
+	*gs_plan_setting((CustomScan *) plan, GS_PLAN_RERUN) =
+		context->rerun && gs_plan_may_rerun(outerPlan(plan));
 	return plan;
 }
