@@ -143,7 +143,7 @@ sub differences
 }
 
 my $log = $PostgreSQL::Test::Utils::log_path;
-my %seen = map { $_ => 0 } qw(raised called GpuChoice GpuGroup GpuPercentile GpuSort GpuWindow GpuArraySort),
+my %seen = map { $_ => 0 } qw(raised called GpuGroup GpuPercentile GpuSort GpuWindow GpuArraySort),
   'Distinct', 'Counted', 'Counted Key', 'Groups Kept', 'Top Groups', 'Groups of Several Rows', 'First Rows', 'First Rows per Group',
   'First Ranks per Group';
 my $failed = 0;
