@@ -132,7 +132,8 @@ case " $*" in
 	*' -h '*) address="?hostaddr=" ;;
 	*) address= ;;
 esac
-# no setting of a role or database may end this, or make a superuser call somebody's function
+# no setting of a role or database may make a superuser call somebody's function.  One that ends sessions, such as
+# transaction_timeout, is status 2
 export PGOPTIONS="${PGOPTIONS-} -c lc_messages=C -c client_min_messages=notice -c statement_timeout=0 \
 	-c search_path=pg_catalog,pg_temp -c default_transaction_read_only=off -c role=none"
 ask="psql -XAtq -v ON_ERROR_STOP=1"

@@ -9,6 +9,8 @@
 -- number.  Read them, execute them, and ANALYZE the tables.  gpusort does the counting in a fraction of the time.
 -- Left out: columns with a unique index, and types that ANALYZE does not sort, such as json, point and ranges.
 -- Of tables of which a tenth has changed since the last ANALYZE it only prints an ANALYZE.
+-- A query of a table may call functions of its owner (those of its indexes, say) with the rights of who asks.  So only
+-- tables are counted whose owner has your rights anyway: run it as the role that owns them, as it will say.
 -- preamble: the same in each of these scripts.  Names are PostgreSQL's own, whatever others have made, and no view of
 -- others is read (from 15.8, 16.4 and 17.0 on)
 \set QUIET on
@@ -42,12 +44,18 @@ sizes AS (
 	SELECT root, inherited, sum(reltuples) AS rows, sum(pg_stat_get_mod_since_analyze(c.oid)) AS changed
 	FROM tree JOIN pg_class AS c ON c.oid = member CROSS JOIN (VALUES (false), (true)) AS v (inherited)
 	WHERE c.relkind <> 'p' AND (inherited OR member = root) GROUP BY root, inherited),
+owners AS (
+	SELECT root, string_agg(DISTINCT quote_ident(r.rolname), ', ') FILTER (WHERE NOT pg_has_role(r.oid, m.oid, 'USAGE')) AS others
+	FROM tree JOIN pg_class AS c ON c.oid = member JOIN pg_roles AS r ON r.oid = c.relowner
+		JOIN pg_roles AS m ON m.rolname = current_user
+	GROUP BY root),
 columns AS (
-	SELECT s.inherited, n_distinct, s.attname, attnum, rows, changed, changed > 0.1 * rows AS old, format('%I.%I', s.schemaname, s.tablename) AS name
+	SELECT s.inherited, n_distinct, others, s.attname, attnum, rows, changed, changed > 0.1 * rows AS old, format('%I.%I', s.schemaname, s.tablename) AS name
 	FROM pg_stats AS s JOIN pg_namespace AS n ON n.nspname = s.schemaname
 		JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = s.tablename
 		JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = s.attname
 		JOIN sizes ON sizes.root = c.oid AND sizes.inherited = s.inherited
+		JOIN owners ON owners.root = c.oid
 	WHERE s.schemaname <> 'pg_catalog' AND s.schemaname <> 'information_schema' AND s.schemaname || '.' || s.tablename LIKE :'tables'
 		AND c.relpersistence <> 't' AND sizes.rows >= :min_rows AND s.correlation IS NOT NULL
 		AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisunique AND indisvalid AND indpred IS NULL
@@ -57,6 +65,10 @@ $$ AS counted \gset
 WITH RECURSIVE :counted
 SELECT format('ANALYZE %s;  -- first, and ask again: %s changes since the last one, in %s rows', name, max(changed), max(rows))
 FROM columns WHERE old GROUP BY name ORDER BY name;
+
+WITH RECURSIVE :counted
+SELECT format('-- %s tables of %s are not counted: run this as that role', count(DISTINCT name), others)
+FROM columns WHERE NOT old AND others IS NOT NULL GROUP BY others ORDER BY others;
 
 \if :guarded
 WITH RECURSIVE :counted
@@ -71,7 +83,7 @@ SELECT format(
 		CASE WHEN inherited THEN 'n_distinct_inherited' ELSE 'n_distinct' END), '%', '%%')
 		|| '%s);  -- a guess of %s values, but there are %s in %s rows',
 	attname, CASE WHEN inherited THEN '' ELSE 'ONLY ' END || name, n_distinct::text)
-FROM columns WHERE NOT old ORDER BY name, inherited, attnum
+FROM columns WHERE NOT old AND others IS NULL ORDER BY name, inherited, attnum
 \gexec
 \echo '-- ANALYZE the tables of the commands above then: it keeps the numbers from now on. No commands: no guess is wrong.'
 \else

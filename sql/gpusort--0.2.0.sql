@@ -312,7 +312,7 @@ REVOKE ALL ON PROCEDURE @extschema@.gpusort_collation_repair(boolean, boolean) F
 
 -- Somebody's overload can make a call of the function ambiguous, but there is only one view of the name
 CREATE VIEW @extschema@.gpusort_collation_check AS
-    SELECT * FROM @extschema@.gpusort_collation_check();
+    SELECT * FROM @extschema@.gpusort_collation_check(false);
 
 COMMENT ON VIEW @extschema@.gpusort_collation_check IS
 'the indexes of this database whose collations have another version than recorded, and whether they are in order';

@@ -128,9 +128,9 @@ typedef struct GsKeyDesc
 								 * the others */
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
-	bool		has_libc; /* a column is, or contains, text under a libc collation */
-	bool		abbreviated; /* a column is of kind ABBREVIATED: keys are inexact */
-	bool		may_lack_key; /* values of one of these, or text under an ICU collation, may have no key */
+	bool		has_libc;		/* a column is, or contains, text under a libc collation */
+	bool		abbreviated;	/* a column is of kind ABBREVIATED: keys are inexact */
+	bool		may_lack_key;	/* values of one of these, or text under an ICU collation, may have no key */
 	bool		ended;			/* keys end before the sort's last column, and are inexact */
 	AttrNumber	max_attno;		/* highest attno of the columns */
 	GsKeyColumn *cols;

@@ -301,7 +301,8 @@ is_right(GsKeyCollator *collator, const char *locale, const char *rules)
 		case GS_PROOF_NONE:
 			break;
 	}
-	why = gs_icu_prove(&proof);
+	/* random rules that reorder scripts have passed the proof, although keys were in another order */
+	why = rules && strstr(rules, "[reorder") ? "its rules reorder scripts" : gs_icu_prove(&proof);
 	gs_tables_add_proof(hash, why == NULL ? GS_PROOF_RIGHT : GS_PROOF_WRONG);
 	if (why != NULL)
 		ereport(LOG,

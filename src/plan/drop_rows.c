@@ -128,9 +128,9 @@ gs_deciding_conditions(const List *conditions)
 
 	foreach(lc, conditions)
 	{
-		result = lappend(result, lfirst(lc));
 		if (!gs_expr_is_silent(lfirst(lc)))
 			break;
+		result = lappend(result, lfirst(lc));
 	}
 	return result;
 }

@@ -24,8 +24,8 @@
 extern bool gs_may_drop_rows(const Plan *judge, const Plan *sort);
 
 /*
- * Those of a node's conditions that may decide that rows are dropped: before them only silent ones are
- * evaluated.  palloc'd.
+ * Those of a node's conditions that may decide that rows are dropped: they are silent, and so are those
+ * before them.  palloc'd.
  */
 extern List *gs_deciding_conditions(const List *conditions);
 

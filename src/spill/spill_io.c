@@ -398,7 +398,7 @@ gs_spill_files_remove(const GsSpill *spill, uint8_t first)
 		if (spill->files[i].fd >= 0)
 		{
 			file_path(spill, i, path);
-					(void) unlink(path);
+			(void) unlink(path);
 			(void) close(spill->files[i].fd);
 		}
 }

@@ -21,6 +21,11 @@ INSERT INTO keys_icu_marked
 CREATE TABLE keys_icu_signs (k int, id int, v text);
 INSERT INTO keys_icu_signs
 	SELECT k, n, v FROM generate_series(1, 4) AS k, unnest(ARRAY['$', '0', '$5', '05', 'a']) WITH ORDINALITY AS u(v, n);
+-- Runs of characters, which keys compress, before letters that differ in case or accent only
+CREATE TABLE keys_icu_runs (k int, id int, v text);
+INSERT INTO keys_icu_runs
+	SELECT 1, row_number() OVER (), repeat(run, n) || letter || '1'
+	FROM generate_series(0, 70) AS n, unnest(ARRAY['a', '-', U&'\00E4']) AS run, unnest(ARRAY['o', 'O', U&'\00F6']) AS letter;
 -- Does an index by gpusort find the rows that PostgreSQL's finds?  With new marks some texts compare in a circle, and no
 -- index finds all.
 CREATE FUNCTION keys_found(source text, locale text) RETURNS text LANGUAGE plpgsql AS $$
@@ -48,6 +53,9 @@ END
 $$;
 SELECT locale, keys_found('keys_icu_marked', locale), keys_found('keys_icu_signs', locale)
 FROM unnest(ARRAY['und', 'el', 'vi', 'hi', 'he', 'fa', 'nb', 'bo', 'cs-u-kk', 'en-u-kn', 'en-u-kr-grek-latn', 'en-u-kr-currency']) AS locale;
+
+SELECT locale, keys_found('keys_icu_runs', locale)
+FROM unnest(ARRAY['und', 'da', 'da-u-kc-true', 'mt-u-kc-true', 'en-u-kc-true', 'en-u-kc-true-kf-upper', 'en-u-kf-upper', 'en-u-kc-true-kf-lower-ks-level1']) AS locale;
 
 -- The reasons, which the server's log has once.  Other tests do not name these locales so.
 CREATE FUNCTION keys_sorted_by(locale text) RETURNS text LANGUAGE plpgsql AS $$

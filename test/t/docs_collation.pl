@@ -140,7 +140,14 @@ my ($status, $out) = script(@server);
 my ($move) = $out =~ /^HINT:  Move its rows, as its owner, and then refresh the version of the collation: (UPDATE .*)$/m;
 is(sql($databases[1], "SELECT count(*) FROM above; $move; SELECT count(*) FROM above"), "2\n1", 'the command moves a row');
 is(sql($databases[1], "SELECT string_agg(tableoid::regclass || ' ' || k, ', ' ORDER BY k) FROM parts"), 'below s, below z, above t', 'to where it belongs');
-sql($databases[1], 'DROP TABLE parts');
+sql($databases[1], q(DROP TABLE parts;
+	CREATE TABLE lone (k text COLLATE upgraded) PARTITION BY RANGE (k);
+	CREATE TABLE rest PARTITION OF lone DEFAULT;
+	INSERT INTO lone VALUES ('a');));
+($status, $out) = script(@server);
+($move) = $out =~ /(UPDATE .*)$/m;
+is(sql($databases[1], "$move; SELECT count(*) FROM lone"), '1', 'a default partition alone has nothing to move');
+sql($databases[1], 'DROP TABLE lone');
 
 says('repair', [ '--repair', @server ], 0, qr/^== mydb\n$broken.*\nNOTICE:  rebuilt index public\.t_p/m, qr/^NOTICE:  recorded the new versions of 2 collations$/m);
 is(state_of('mydb'), 'right new 00', 'repaired, without the extension');
