@@ -295,12 +295,24 @@ sub refused
 	unharmed("$what, $point");
 }
 
+# a job that is refused after the sort has returned rows
+sub refused_late
+{
+	my ($point, $settings, $what) = @_;
+
+	fault($node, $point);
+	like(messages_of($node, "$force $settings $query"), qr/^psql:<stdin>:\d+: ERROR:  gpusort lost its device.*\nDETAIL:  Some sorted rows had been returned/, "$what, $point: error");
+	fault_over($node, "$what, $point");
+	unharmed("$what, $point");
+}
+
 for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
 	refused('device_refuses', $settings, "refused, $name", 'device refused rows');
-	refused($_, $settings, "refused, $name", 'device lost') for 'device_refuses:2', 'device_refuses:4';
+	refused('device_refuses:2', $settings, "refused, $name", 'device lost');
+	refused_late('device_refuses:4', $settings, "refused, $name");
 }
 
 # ... while a sort returns rows that cannot be computed again
@@ -349,7 +361,8 @@ $node->reload;
 stats_reset($node);
 same_rows($node, $serial, $query, 'files: rows', $expected);
 is(value($node, 'SELECT spilled_sorts, fallbacks FROM gpusort_stats'), '1|0', 'files: spilled');
-refused($_, $serial, 'files', 'device lost') for 'device_refuses', 'device_refuses:2', 'device_refuses:3', 'device_refuses:6';
+refused($_, $serial, 'files', 'device lost') for 'device_refuses', 'device_refuses:2', 'device_refuses:3';
+refused_late('device_refuses:6', $serial, 'files');
 same_despite($node, [ 'service_lose_row:4' ], $serial, $query, 'files, lost row', $expected, '{"device lost": 1}');
 
 # ... and of rows that come back, as temp_file_limit is met

@@ -187,7 +187,15 @@ for my $mode (@modes)
 		fault($node, $point);
 		my $got = rows_of($node, "$force $settings", "$query;");
 		fault($node, undef);
-		same_order($got, $expected, "$name, $point: rows");
+		# the later ones come after the sort has returned rows
+		if ($point =~ /fetch:/)
+		{
+			like($got, qr/ERROR:  gpusort lost its device during a sort/, "$name, $point: error");
+		}
+		else
+		{
+			same_order($got, $expected, "$name, $point: rows");
+		}
 		wait_ready($node);
 		nothing_left("$name, $point");
 	}
