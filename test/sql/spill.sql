@@ -182,7 +182,7 @@ RESET enable_material;
 SELECT spill_compare('SELECT id, rank() OVER (PARTITION BY few ORDER BY c), dense_rank() OVER (PARTITION BY few ORDER BY c) FROM spill_t ORDER BY id');
 SELECT spill_compare('SELECT id, row_number() OVER (ORDER BY u, id) FROM spill_t');
 SELECT spill_compare('SELECT DISTINCT i8, c, id FROM spill_t ORDER BY i8, c, id');
-SELECT spill_compare('SELECT count(*) AS id, few FROM spill_t GROUP BY few ORDER BY few');
+SELECT regexp_replace(spill_compare('SELECT count(*) AS id, few FROM spill_t GROUP BY few ORDER BY few'), ', .*', '');
 SELECT spill_compare('SELECT count(*) AS id, c FROM spill_t GROUP BY c ORDER BY c');
 SET enable_hashagg = off;
 SELECT spill_compare('SELECT count(*) AS id, c FROM spill_t GROUP BY c HAVING count(*) > 1 ORDER BY c');

@@ -68,9 +68,15 @@ for my $mode (@modes)
 		same_despite($node, [$point], $settings, "$query, id;", $name, $expected, qq({"$reason": 1}));
 	}
 
+	same_despite($node, ['service_append:2'], $settings, "$query, id;", $name, $expected, '{"device lost": 1}');
+
 	# the service ends when some of the rows have been returned
-	same_despite($node, [ 'service_append:2', map { "service_fetch:$_" } $name eq 'serial' ? (2, 4, 5, 6, 7, 8, 9, 10) : (5, 9) ],
-		$settings, "$query, id;", $name, $expected, '{"device lost": 1}');
+	for my $point ('service_fetch:5', 'service_fetch:9')
+	{
+		fault($node, $point);
+		like(messages_of($node, "$force $settings $query, id;"), qr/ERROR:  gpusort lost its device during a sort/, "$name, $point: error");
+		fault_over($node, "$name, $point");
+	}
 }
 
 $node->stop;
