@@ -14,9 +14,9 @@ SELECT count(set_config(name, 'view', false)) > 0 AS guarded FROM pg_settings WH
 \pset footer off
 \pset null '-'
 -- end of preamble
--- builds: the same in advise.sql and reindex.sql.  Guesses of PostgreSQL's time go by the number of rows, for GIN and others
--- by the megabytes of the index, for sorts by those of temporary files.  gpusort then builds and sorts so many times as fast,
--- with a GPU: an H200 host with 16 cores, up to 8 workers and all data in memory; and without: 2 cores (docs/measured.md)
+-- builds: the same in advise.sql and reindex.sql.  A guess of PostgreSQL's time goes by the rows of a btree, by the megabytes
+-- of a GIN index, by the megabytes of a sort's temporary files.  gpu_ and cpu_: how many times as fast gpusort is, on an H200
+-- host with 16 cores, up to 8 workers and all data in memory, and on 2 cores without a GPU (docs/measured.md)
 SELECT $$
 kinds (kind, keys, us_per_row, ms_per_mb, gpu_build, cpu_build, ms_per_temp_mb, gpu_sort, cpu_sort) AS (VALUES
 	(1, 'numbers, times, bytes', 0.15, 0, 3.0, 1.2, 6, 3.0, 1.8),		-- 7.3 million integers: 1071 and 352 ms

@@ -42,7 +42,7 @@ gs_client_is_mine(const GsClient *client)
 	return client->session->id == client->id;
 }
 
-/* Is the service that the session was opened with still at work, and was so all the time? */
+/* Has the service worked without a break since the session was opened? */
 static inline bool
 gs_client_is_served(const GsClient *client)
 {

@@ -33,8 +33,8 @@ extern GsGroupSample *gs_groups_begin(void);
 extern void gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first);
 
 /*
- * Will this number of rows have fewer groups, if they are like the sample?  first: other looks will follow,
- * so doubtful cases can wait.
+ * Will this number of rows have fewer groups than this?  The rows are supposed to be like the sample.  first:
+ * other looks will follow, so doubtful cases can wait.
  */
 extern bool gs_groups_are_fewer(GsGroupSample *sample, double groups, double rows, bool first);
 

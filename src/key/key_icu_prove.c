@@ -19,12 +19,12 @@
  *	  - With normalization, it puts marks into canonical order only in parts of a text that need it.  Such a
  *		part may begin behind the common prefix.  A text that needs it has no key.
  *
- * Sort keys count characters without an accent, or in lower case, and write a run of them in one byte, or
- * several if it is long.  With a case level and upper case first they do that wrongly.  So texts are compared
- * that differ behind runs of all lengths.
+ * Sort keys write a run of characters without an accent, or in lower case, as its length.  With a case level
+ * and upper case first some of these lengths are wrong.  So the proof compares texts that differ behind runs
+ * of all lengths.
  *
- * Nothing here assumes that the comparison is transitive: each pair is compared by itself.  Last come random
- * pairs: Latin texts, with contractions, and texts with marks, numbers, ignored characters and other scripts.
+ * Nothing here assumes that the comparison is transitive: each pair is compared by itself.  Random pairs come
+ * last: Latin texts, contractions, marks, numbers, ignored characters and other scripts.
  *
  * Tests: unit/plain/test_key_icu_prove, regress/keys_icu_proof
  *
@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "key/key_icu_prove.h"
+#include "key/key_prove.h"
 
 /* UProperty: the combining classes that a character's decomposition begins and ends with, and digits */
 #define LEADING_CLASS			0x1010
@@ -152,17 +153,6 @@ gs_icu_has_key(const GsIcuMarks *marks, const GsIcuCharacterCalls *calls, const 
 
 /* ---- pairs ---- */
 
-static size_t
-put_utf8(uint8_t *dst, uint32_t c)
-{
-	size_t		n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-	for (size_t i = n - 1; i > 0; i--, c >>= 6)
-		dst[i] = (uint8_t) (0x80 | (c & 0x3f));
-	dst[0] = (uint8_t) (n == 1 ? c : (0xf00u >> n & 0xff) | c);
-	return n;
-}
-
 static int
 compare_bytes(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
 {
@@ -226,7 +216,7 @@ fast_characters_agree(const GsIcuProof *proof)
 
 	for (uint32_t i = 0; i < N_FAST; i++)
 	{
-		lens[i] = put_utf8(texts[i], i < LATIN_END - 1 ? i + 1 : i - (LATIN_END - 1) + SIGNS);
+		lens[i] = gs_prove_put_utf8(texts[i], i < LATIN_END - 1 ? i + 1 : i - (LATIN_END - 1) + SIGNS);
 		if (!proof->sort_key(proof->arg, texts[i], lens[i], keys[i], FAST_KEY_BYTES, &key_lens[i]))
 			return false;
 		for (uint32_t j = 0; j < i; j++)
@@ -266,13 +256,6 @@ runs_agree(const GsIcuProof *proof)
 	return true;
 }
 
-static uint32_t
-next_random(uint64_t *state, uint32_t n)
-{
-	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t) (*state >> 33) % n;
-}
-
 /* Writes random characters.  The first ranges are Latin. */
 static size_t
 put_random(uint64_t *random, bool latin, uint8_t *dst)
@@ -285,11 +268,11 @@ put_random(uint64_t *random, bool latin, uint8_t *dst)
 	};
 	size_t		len = 0;
 
-	for (uint32_t n = next_random(random, PART_CHARACTERS + 1); n > 0; n--)
+	for (uint32_t n = gs_prove_random(random, PART_CHARACTERS + 1); n > 0; n--)
 	{
-		const uint32_t *range = ranges[next_random(random, latin ? 5 : sizeof(ranges) / sizeof(ranges[0]))];
+		const uint32_t *range = ranges[gs_prove_random(random, latin ? 5 : sizeof(ranges) / sizeof(ranges[0]))];
 
-		len += put_utf8(dst + len, range[0] + next_random(random, range[1] - range[0] + 1));
+		len += gs_prove_put_utf8(dst + len, range[0] + gs_prove_random(random, range[1] - range[0] + 1));
 	}
 	return len;
 }

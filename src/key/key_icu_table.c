@@ -41,6 +41,7 @@
 #include <string.h>
 
 #include "key/key_icu_table.h"
+#include "key/key_prove.h"
 
 /* The most common weights of a character at a level, before and after its other weights. */
 #define MAX_COMMON				7
@@ -224,26 +225,6 @@ gs_icu_table_put(GsIcuTable *table, const uint8_t *text, size_t len, uint8_t *ds
 
 /* ---- learning ---- */
 
-static size_t
-put_utf8(uint8_t *dst, uint32_t c)
-{
-	if (c < 0x80)
-	{
-		dst[0] = (uint8_t) c;
-		return 1;
-	}
-	if (c < 0x800)
-	{
-		dst[0] = (uint8_t) (0xc0 | c >> 6);
-		dst[1] = (uint8_t) (0x80 | (c & 0x3f));
-		return 2;
-	}
-	dst[0] = (uint8_t) (0xe0 | c >> 12);
-	dst[1] = (uint8_t) (0x80 | (c >> 6 & 0x3f));
-	dst[2] = (uint8_t) (0x80 | (c & 0x3f));
-	return 3;
-}
-
 static inline bool
 is_count(const GsTextCounts *counts, uint8_t byte)
 {
@@ -307,7 +288,7 @@ append_character(const GsIcuTable *table, Sample *sample, uint32_t c)
 {
 	if (SAMPLE_BYTES - sample->len < 3 || gs_text_is_pair(&table->characters->text, sample->last, c))
 		return;
-	sample->len += put_utf8(sample->text + sample->len, c);
+	sample->len += gs_prove_put_utf8(sample->text + sample->len, c);
 	sample->last = c;
 }
 
@@ -432,13 +413,6 @@ learn(GsIcuTable *table, GsIcuCharacter *character, uint32_t c)
 
 /* ---- the proof ---- */
 
-static uint32_t
-next_random(uint64_t *state, uint32_t n)
-{
-	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t) (*state >> 33) % n;
-}
-
 /* Is the character in the table? */
 static bool
 is_learnt(GsIcuTable *table, uint32_t c)
@@ -481,11 +455,11 @@ gs_icu_table_prove(GsIcuTable *table)
 		Sample		sample = {0};
 		uint32_t	n_used = i % 4 < 2 ? n_ascii : n;
 
-		for (uint32_t parts = next_random(&random, 24); parts > 0; parts--)
+		for (uint32_t parts = gs_prove_random(&random, 24); parts > 0; parts--)
 		{
-			uint32_t	c = alphabet[next_random(&random, n_used)];
-			uint32_t	run = i % 2 == 0 || next_random(&random, 8) > 0 ? 1 :
-				next_random(&random, 200);
+			uint32_t	c = alphabet[gs_prove_random(&random, n_used)];
+			uint32_t	run = i % 2 == 0 || gs_prove_random(&random, 8) > 0 ? 1 :
+				gs_prove_random(&random, 200);
 
 			for (; run > 0; run--)
 				append_character(table, &sample, c);
@@ -538,7 +512,7 @@ gs_icu_set_bounds(GsIcuCharacters *characters)
 	{
 		uint32_t	page = characters->page_of[c / GS_ICU_PAGE];
 		uint8_t		text[4];
-		size_t		len = put_utf8(text, c);
+		size_t		len = gs_prove_put_utf8(text, c);
 		uint16_t   *wide = &characters->text.wide[gs_text_wide(text[0], text[1])];
 
 		/* the first character of a bound resets HARD */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "key/key_libc_table.h"
+#include "key/key_prove.h"
 
 /* Each pair takes some 2 microseconds. */
 #define PAIRS					20000
@@ -37,13 +38,6 @@ typedef struct Proof
 	uint64_t	random;
 } Proof;
 
-static uint32_t
-next_random(Proof *proof, uint32_t n)
-{
-	proof->random = proof->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t) (proof->random >> 33) % n;
-}
-
 /* Writes a random sequence of the table.  Under UTF-8 it is a character or a contraction. */
 static int
 choose_character(Proof *proof, bool ascii, uint8_t *dst)
@@ -56,20 +50,20 @@ choose_character(Proof *proof, bool ascii, uint8_t *dst)
 
 	if (ascii || table->text.levels == 0)
 	{
-		dst[0] = (uint8_t) (' ' + next_random(proof, 95));
+		dst[0] = (uint8_t) (' ' + gs_prove_random(&proof->random, 95));
 		return 1;
 	}
 	do
 	{
-		dst[0] = (uint8_t) (1 + next_random(proof, 255));
+		dst[0] = (uint8_t) (1 + gs_prove_random(&proof->random, 255));
 		place = table->root[dst[0]];
 		for (n = 1; place != GS_LIBC_NONE && (place & GS_LIBC_NODE) != 0 && n < CHARACTER_BYTES; n++)
 		{
 			const GsLibcNode *node = &nodes[place & ~GS_LIBC_NODE];
-			uint32_t	child = next_random(proof, (uint32_t) node->last - node->first + 1);
+			uint32_t	child = gs_prove_random(&proof->random, (uint32_t) node->last - node->first + 1);
 
 			if (node->entry != GS_LIBC_NONE && (!proof->utf8 || n > 1 || dst[0] < 0x80) &&
-				next_random(proof, 4) == 0)
+				gs_prove_random(&proof->random, 4) == 0)
 				return n;
 			dst[n] = (uint8_t) (node->first + child);
 			place = children[node->children + child];
@@ -134,10 +128,10 @@ is_right(Proof *proof, const Text *a, const Text *b)
 static void
 mutate(Proof *proof, Text *text, bool ascii)
 {
-	for (uint32_t times = 1 + next_random(proof, 2); times > 0; times--)
+	for (uint32_t times = 1 + gs_prove_random(&proof->random, 2); times > 0; times--)
 	{
-		int			at = (int) next_random(proof, (uint32_t) text->n + 1);
-		int			action = (int) next_random(proof, 3);
+		int			at = (int) gs_prove_random(&proof->random, (uint32_t) text->n + 1);
+		int			action = (int) gs_prove_random(&proof->random, 3);
 
 		if (action == 0 && text->n < CHARACTERS)
 		{
@@ -184,7 +178,7 @@ gs_libc_table_prove(const GsLibcTable *table, locale_t locale, bool utf8, GsLibc
 	{
 		bool		ascii = i % 2 == 0;
 
-		a.n = (int) next_random(&proof, i % 8 < 6 ? 7 : CHARACTERS + 1);
+		a.n = (int) gs_prove_random(&proof.random, i % 8 < 6 ? 7 : CHARACTERS + 1);
 		for (int j = 0; j < a.n; j++)
 			a.len[j] = choose_character(&proof, ascii, a.characters[j]);
 		b = a;

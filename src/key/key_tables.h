@@ -39,8 +39,8 @@ extern const void *gs_tables_get(const char *name, bool must_be_shared,
 								 void *(*make) (void *arg, Size *size), void *arg, GsTableEntry **entry);
 
 /*
- * What a process has proven of a collation, by a hash of its name.  Each process that finds nothing proves it
- * itself, and waits for no other one.
+ * What a process has proven of a collation, by a hash of its name.  A process that finds no proof makes one,
+ * and waits for no other process.
  */
 typedef enum GsProof
 {

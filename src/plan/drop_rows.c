@@ -10,16 +10,17 @@
  *	   functions PostgreSQL knows that: they are leakproof and not volatile.
  *	2. A node calls what is not silent for each row for which PostgreSQL's node does: in its select list, in
  *	   arguments, filters and transition functions of its aggregates and window functions, in its conditions.
- *	3. A row that does not come from the device is seen by no node above.  So it is dropped only if all that
- *	   PostgreSQL evaluates for it is silent, from the GpuSort up to the node that discards it.
- *	4. Conditions of a node are evaluated in their order, which is also that of security barriers, and the
- *	   first one that is not true is the last one.  So a condition drops rows only if those before are silent.
- *	5. Rows behind a LIMIT are not asked for.  PostgreSQL evaluates nothing for them either.
+ *	3. No node above the GpuSort sees a dropped row.  So a row is dropped only if all that PostgreSQL evaluates
+ *	   for it is silent, from the GpuSort up to the node that discards it.
+ *	4. A node evaluates its conditions in their order, which is also the order of security barriers, up to the
+ *	   first condition that is not true.  So a condition drops rows only if it is silent, and all conditions
+ *	   before it are.
+ *	5. PostgreSQL evaluates nothing for rows behind a LIMIT.  They are not asked for.
  *
- * What PostgreSQL itself does not promise, gpusort does not keep: the number and order of comparisons, and
- * whether groups are sorted or hashed, so the order of groups without ORDER BY, and which of them come before
- * a LIMIT; how often immutable and stable functions are called; that columns which nobody reads are computed
- * in a subquery that it pulls up or whose columns it removes; at which node a condition of the query ends up.
+ * gpusort does not keep what PostgreSQL does not promise: how often it compares values, and in which order;
+ * whether it sorts groups or hashes them, and so which groups come first without ORDER BY; how often it calls
+ * immutable and stable functions; whether it computes columns that nobody reads; at which node it evaluates a
+ * condition of the query.
  *
  * Tests: tap/plans_calls, regress/group_rows, regress/counts, regress/groups_kept
  *

@@ -6,8 +6,8 @@
  * PostgreSQL's costs do not tell a sort of texts from one of integers, nor a hash table in the caches from
  * one of a gigabyte.  So the model has times.  They were measured ("The planner's model" in RESULTS.md of
  * test/bench) with tables in memory.  The machine took 2 us for a unit of PostgreSQL's scans: 20 ns a row.
- * All that the model does not know, such as a join, is taken to cost what PostgreSQL says, at that rate.  So
- * settings such as seq_page_cost have their effect, on both sides.
+ * For what it does not know, such as a join, the model takes PostgreSQL's cost at that rate.  So settings
+ * such as seq_page_cost have their effect, on both sides.
  *
  * A plan takes as long as its slowest process, and at least its processor time divided by the cores.  So the
  * host device, which sorts on threads, gains little where there are two cores, and workers gain nothing
@@ -81,22 +81,22 @@ static const KeyTimes fixed_key = {36, 15, 10, 0, 120},	/* int, float8, dates: b
 
 /* PostgreSQL */
 #define HEAP_ROW		40.0		/* top-N heapsort: a copy of a row, beside comparisons, */
-#define PROJECTED_ROW	40.0		/* and that is made of the columns that are wanted */
+#define PROJECTED_ROW	40.0		/* of only the columns that are wanted */
 #define HASH_ROW		120.0		/* looking a value up in a table that the caches hold, */
 #define HASH_COLUMN		30.0		/* each further column, */
 #define HASH_TEXT		60.0		/* each that varies in width, */
 #define HASH_MISS		80.0		/* each doubling of the table beyond HASH_CACHE, */
-#define HASH_MISS_LARGE	1.6			/* times so much if states lie outside of it, */
+#define HASH_MISS_LARGE	1.6			/* this many times as much if states lie outside of the table, */
 #define HASH_CACHE		(512.0 * 1024)
 #define HASH_GROUP		50.0		/* returning a group, */
-#define HASH_FILE_ROW	300.0		/* a row that goes to files, as the table exceeds hash_mem */
+#define HASH_FILE_ROW	300.0		/* a row that goes to files, because the table exceeds hash_mem */
 #define GROUP_SORTED	30.0		/* comparing a row with the group's first one */
 #define STATE			40.0		/* computing an aggregate whose state is passed by value */
 #define INNER_VALUE		10.0		/* sorting values by value inside an aggregate, each level */
 #define WORKER			1.0			/* waiting for a parallel worker to start and to end, and */
 #define WORKER_CPU		5.0			/* its processor time for that, both in parallel_setup_cost */
 
-/* Both.  PostgreSQL takes any function for as fast as an addition. */
+/* Both.  PostgreSQL's costs take each function to be as fast as an addition. */
 #define LARGE_STATE		130.0		/* computing an aggregate whose state is large, as for sum(numeric) */
 #define OPERATOR		50.0
 #define FUNCTION		300.0
@@ -104,10 +104,10 @@ static const KeyTimes fixed_key = {36, 15, 10, 0, 120},	/* int, float8, dates: b
 /* A plan of gpusort's must be faster by this factor: the model may err. */
 #define SURE			1.1
 
-/* With so few cores it must not take more processor time by this factor: other sessions wait for that. */
+/* Other sessions wait for few cores.  So gpusort's plan may not take more processor time there, by SURE. */
 #define FEW_CORES		4
 
-/* What PostgreSQL's unit is, as its cost for a row of a scan stands for this time. */
+/* The time of a row of a scan.  PostgreSQL's cost of that row then tells the time of its unit. */
 #define SCAN_ROW		20.0
 
 /*
@@ -232,8 +232,8 @@ gs_sort_is_bounded(const GsSortInput *rows, double limit)
  * top.  About K * ln(N / K) rows enter the heap, for log2(K) comparisons each.  PostgreSQL makes the heap
  * when there are 2 * K rows.  If work_mem is used up before, all rows are sorted, perhaps in files.
  */
-double
-gs_time_sort(const GsSortInput *rows, double limit)
+static double
+time_of_sort(const GsSortInput *rows, double limit)
 {
 	const KeyTimes *key = key_times(rows);
 	double		entering;
@@ -244,6 +244,15 @@ gs_time_sort(const GsSortInput *rows, double limit)
 	entering = limit * (1.0 + log(rows->rows / limit)) * (1.0 - rows->in_order);
 	return rows->rows * (HEAP_ROW + (rows->projected ? PROJECTED_ROW : 0)) +
 		(rows->rows + entering * levels(limit)) * key->compare;
+}
+
+void
+gs_time_add_sort(GsTime *time, const GsSortInput *rows, double limit)
+{
+	double		own = time_of_sort(rows, limit);
+
+	time->cpu += own;
+	time->first = time->last += own;
 }
 
 double
@@ -501,7 +510,7 @@ gs_rows_of_plan(const PlannedStmt *stmt, const Sort *sort)
 {
 	const Plan *plan = &sort->plan;
 	const Var  *var = (const Var *) get_tle_by_resno(plan->targetlist, sort->sortColIdx[0])->expr;
-	GsSortInput		rows = {.rows = plan->plan_rows, .width = plan->plan_width,
+	GsSortInput rows = {.rows = plan->plan_rows, .width = plan->plan_width,
 						.columns = list_length(plan->targetlist), .type = exprType((const Node *) var),
 						.collation = sort->collations[0]};
 	ListCell   *lc;

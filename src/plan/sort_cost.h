@@ -3,7 +3,7 @@
  * sort_cost.h
  *	  How long sorts and their rivals take: the planner's model, in nanoseconds.
  *
- * All that decides between gpusort and PostgreSQL asks this model.  Only the costs that EXPLAIN shows, and
+ * Each decision between gpusort and PostgreSQL asks this model.  Only the costs that EXPLAIN shows, and
  * that PostgreSQL compares further up, are in its units (gs_cost_of()).
  *
  *-------------------------------------------------------------------------
@@ -55,15 +55,15 @@ extern double gs_time_of(Cost cost);
 /* The time until this part of a plan's rows is there, on as many cores as there are. */
 extern double gs_time_of_part(const GsTime *time, double fraction);
 
-/* Is one plan clearly faster?  fraction: of its rows that are wanted. */
+/* Is our plan clearly faster?  fraction: the part of its rows that is wanted. */
 extern bool gs_time_is_less(const GsTime *ours, const GsTime *theirs, double fraction);
 
 /*
  * PostgreSQL
  */
 
-/* Sorting in one process, for the first limit rows; limit <= 0: all. */
-extern double gs_time_sort(const GsSortInput *rows, double limit);
+/* Adds the sort of a plan's rows in one process, for the first limit rows; limit <= 0: all. */
+extern void gs_time_add_sort(GsTime *time, const GsSortInput *rows, double limit);
 
 /* Does it sort them by a heap of limit rows? */
 extern bool gs_sort_is_bounded(const GsSortInput *rows, double limit);
@@ -113,7 +113,7 @@ extern double gs_time_settling(double rows, double keys);
 /* Is a sort of these rows expected to need temporary files? */
 extern bool gs_expects_files(double rows, int width);
 
-/* Rows of a path that is to be sorted, and those of a Sort of a finished plan in one process. */
+/* The rows of a path that is to be sorted; the rows that one process sorts of a finished plan's Sort. */
 extern GsSortInput gs_rows_of_path(PlannerInfo *root, const Path *path, List *pathkeys);
 extern GsSortInput gs_rows_of_plan(const PlannedStmt *stmt, const Sort *sort);
 

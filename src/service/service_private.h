@@ -386,7 +386,7 @@ extern void gs_devices_note_pinned(void);
 extern void gs_devices_report(void);
 extern void gs_devices_publish(void);
 
-/* False: a GPU has jobs under way, none of which has ended since this was last true. */
+/* Do all GPUs move?  A GPU moves if it has no job under way, or one has ended since the last true answer. */
 extern bool gs_devices_move(void);
 
 /* Called when the service is idle: restart it if a device should be opened again and no sort is open. */

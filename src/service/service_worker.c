@@ -235,7 +235,7 @@ io_threads(void)
 	return Max(2, Min(gs_machine_cores() / 2, 8));
 }
 
-/* Show backends that the service moves; after they took it for gone, serve again. */
+/* Shows backends that the service moves.  A service that they took for gone serves again. */
 static void
 note_progress(void)
 {

@@ -5,8 +5,8 @@
  *
  * These rows have no key: rows with a value that has no abbreviated key (key_abbrev.c), with a very long
  * text of marks under a libc collation, with some texts under ICU collations (key_icu_prove.c), and damaged
- * rows.  Such a row is put aside, into a tuplesort of the
- * leader.  The columns' own operators merge these rows into the rows that come back from the device.
+ * rows.  Such a row is put aside, into a tuplesort of the leader.  The columns' own operators merge these
+ * rows into the rows that come back from the device.
  *
  * Merging compares little.  Rows of the device come in pages.  A search finds the rows of a page that come
  * before the next row put aside.  The search begins at the distance that the last search found, doubles it,

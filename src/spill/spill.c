@@ -3,8 +3,7 @@
  * spill.c
  *	  A sort in temporary files: opened, and closed.
  *
- * To remove a large file takes as long as the kernel needs to drop its pages: seconds for many GB.  So a
- * thread does it.
+ * The kernel needs seconds to drop the pages of a file of many GB.  So a thread removes files.
  *
  * Tests: unit/plain/test_spill, tap/spill_faults
  *

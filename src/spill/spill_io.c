@@ -3,9 +3,9 @@
  * spill_io.c
  *	  Threads and files of sorts that are in temporary files, and how jobs end.
  *
- * Only a thread that has coded something knows how many bytes it takes in a file.  So that thread takes a
- * place at the file's end, and makes the file before.  The thread that calls never waits for a file system:
- * it neither opens, closes nor removes files.
+ * Only the thread that has coded something knows how many bytes that takes in a file.  So that thread makes
+ * the file, and takes a place at its end.  The calling thread never waits for a file system: it does not
+ * open, close or remove files, except if there is no memory for a thread's task (gs_spill_forget_pages()).
  *
  * Tests: unit/plain/test_spill, tap/spill_faults
  *

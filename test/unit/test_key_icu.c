@@ -28,11 +28,11 @@
 
 #include "device/tuple_key.h"
 #include "key/key_icu_table.h"
+#include "test_key_icu.h"
 
 #define MAX_TEXT	1200
 #define MAX_KEY		16384
 #define CANARY		0xa5
-#define COUNT(a)	((int) (sizeof(a) / sizeof((a)[0])))
 
 typedef struct Text
 {
@@ -59,31 +59,6 @@ typedef struct Collation
 	long		n_texts;
 	long		n_offered;		/* texts whose keys devices make */
 } Collation;
-
-static int	n_passed;
-static int	n_failed;
-
-static void
-report(const char *name, const char *what, bool ok)
-{
-	printf("%s - %s: %s\n", ok ? "ok" : "not ok", name, what);
-	if (ok)
-		n_passed++;
-	else
-		n_failed++;
-}
-
-/* xorshift: the same texts in every run */
-static uint32_t
-random_below(uint32_t n)
-{
-	static uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t) (state >> 32) % n;
-}
 
 static bool
 icu_sort_key(void *arg, const uint8_t *text, size_t len, uint8_t *key, size_t room, size_t *key_len)

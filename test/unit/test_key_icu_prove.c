@@ -26,10 +26,10 @@
 #include <unicode/ustring.h>
 
 #include "key/key_icu_prove.h"
+#include "test_key_icu.h"
 
 #define MAX_CHARS	16
 #define MAX_KEY		2048
-#define COUNT(a)	((int) (sizeof(a) / sizeof((a)[0])))
 
 typedef struct Text
 {
@@ -41,35 +41,11 @@ typedef struct Text
 	uint8_t		key[MAX_KEY];
 } Text;
 
-static int	n_passed;
-static int	n_failed;
 static GsIcuMarks marks;
 static UChar32 all_marks[2000];
 static int	n_marks;
 static GsIcuHabits habits;
 static USet *contractions;
-
-static void
-report(const char *name, const char *what, bool ok)
-{
-	printf("%s - %s: %s\n", ok ? "ok" : "not ok", name, what);
-	if (ok)
-		n_passed++;
-	else
-		n_failed++;
-}
-
-/* xorshift: the same texts in every run */
-static uint32_t
-random_below(uint32_t n)
-{
-	static uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t) (state >> 32) % n;
-}
 
 static int32_t
 get_property(int32_t c, int property)

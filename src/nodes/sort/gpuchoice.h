@@ -32,15 +32,15 @@ extern const CustomPathMethods gs_choice_path_methods;
 extern bool gs_choice_is_possible(PlannerInfo *root, const AggPath *rival);
 
 /*
- * Paths for few groups: like the rival, which is PostgreSQL's; and with parallel workers that hash in two
- * phases, which PostgreSQL does not make if it expects many groups.  final_costs: costs of the second phase.
- * NULL: not possible.
+ * Paths for few groups.  The first one is a copy of the rival, PostgreSQL's path.  In the second one parallel
+ * workers hash in two phases.  PostgreSQL does not make that path if it expects many groups.  final_costs:
+ * costs of the second phase.  NULL: not possible.
  */
 extern Path *gs_choice_hashing(const AggPath *rival);
 extern Path *gs_choice_parallel(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
 								const AggClauseCosts *final_costs);
 
-/* Make the choice: from so many groups on sorted is faster, a path above a GpuSort. */
+/* Make the choice.  sorted, a path above a GpuSort, is faster if there are "from" groups or more. */
 extern Path *gs_choice_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, Path *hashing,
 							double from);
 

@@ -8,8 +8,8 @@
  *			   -> GpuSort
  *		  -> HashAggregate			perhaps in two phases
  *
- * A path that sorts groups becomes a choice if PostgreSQL has a path that hashes them, their number is a
- * guess, and it decides which is faster (gpusort_rivals.c).
+ * A path that sorts groups becomes a choice if three things hold (gpusort_rivals.c): PostgreSQL has a path
+ * that hashes the groups, the number of groups is a guess, and that number decides which path is faster.
  *
  * Both plans are made from the same paths of the tables.  So there is no choice above a path that must
  * become a plan only once.  Such a path is that of a subquery that was planned by itself:
@@ -142,7 +142,7 @@ gs_choice_parallel(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
 	return NULL;
 }
 
-/* The hash tables are made for fewer groups than those that are sorted. */
+/* GpuChoice hashes fewer groups than this.  So the hash tables are made for this number. */
 static void
 expect_groups(Path *hashing, double groups)
 {

@@ -89,8 +89,8 @@ typedef enum GsPlanSetting
 } GsPlanSetting;
 
 /*
- * Write custom_private for a node in the place of a Sort, and read its columns
- * (palloc'd); and find the place of a setting.  rerun: its child may be run again, if it allows that itself.
+ * Write custom_private for a node in the place of a Sort; read its columns (palloc'd); find the place of a
+ * setting.  rerun: the nodes above the child allow that it is run again.
  */
 extern List *gs_plan_write(const Sort *sort, bool rerun);
 extern GsColumns gs_plan_read(const CustomScan *plan);

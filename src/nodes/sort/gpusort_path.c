@@ -144,7 +144,7 @@ make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, GsTime fed,
 {
 	SortPath   *sort = create_sort_path(root, offer->rel, child, offer->pathkeys, -1.0);
 	GsSortPath *path = (GsSortPath *) newNode(sizeof(GsSortPath), T_CustomPath);
-	GsSortInput		rows = gs_rows_of_path(root, child, offer->pathkeys);
+	GsSortInput rows = gs_rows_of_path(root, child, offer->pathkeys);
 
 	fill_custom_path(&path->custom, offer->rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
 	path->custom.path.pathkeys = offer->pathkeys;
@@ -163,7 +163,7 @@ static GsTime
 time_of_feed(PlannerInfo *root, const GsOffer *offer, const Path *path, double *feed)
 {
 	GsPathTimes context = {root};
-	GsSortInput		rows = gs_rows_of_path(root, path, offer->pathkeys);
+	GsSortInput rows = gs_rows_of_path(root, path, offer->pathkeys);
 	GsTime		time = gs_time_of_path(&context, path, -1);
 
 	*feed = gs_time_feed(&rows);

@@ -38,15 +38,15 @@ struct GsOffer
 	Path	   *partial;		/* input of the second path, in workers; NULL: make no such path */
 	double		rows;			/* rows to be sorted */
 	double		rows_back;		/* rows that GpuSort returns */
-	double		limit;			/* of the sorted rows no others are wanted; <= 0: all, or it is not known */
+	double		limit;			/* only this many sorted rows are wanted; <= 0: all, or it is not known */
 	double		groups;			/* groups of these rows in the node above */
 	List	   *having;			/* the condition of these groups */
 	List	   *wanted;			/* the order that the query's next step needs */
 	double		settling;		/* time of settling, found by gs_offer_complete() */
-	const Aggref *agg;			/* one of the aggregates that the order saves sorts of their own, */
-	int			sorts;			/* and the number of these sorts */
-	double		sure_groups;	/* PostgreSQL's paths have at least so many groups, and their own number is a
-								 * guess; 0: it is not */
+	const Aggref *agg;			/* an aggregate that needs no sort of its own in this order, */
+	int			sorts;			/* and the number of sorts that are saved */
+	double		sure_groups;	/* PostgreSQL's number of groups is a guess, but there are at least this
+								 * many; 0: it is no guess */
 	bool		in_order_too;	/* offer it also if the serial path is in order, because the node above
 								 * would sort once more */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
@@ -119,7 +119,7 @@ typedef struct GsPathTimes
 /* limit: as in GsOffer. */
 extern GsTime gs_time_of_path(const GsPathTimes *context, const Path *path, double limit);
 
-/* The path below one of those that are made above scans and joins; NULL: it is none. */
+/* The path below a path that the planner made above scans and joins.  NULL: the path is none of these. */
 extern const Path *gs_path_below(const Path *path);
 
 /* The GpuSort that a path gets its rows from, maybe through a Unique; NULL: it does not. */

@@ -14,8 +14,8 @@
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
  *
- *	  - those in the chain of an Agg, because the executor makes no nodes of that chain
- *	  - those that PostgreSQL does faster
+ *	  - a Sort in the chain of an Agg, because the executor makes no nodes of that chain
+ *	  - a Sort that PostgreSQL does faster
  *
  * A GpuSort's custom_scan_tlist takes over the Sort's target list, and its own refers to that one by
  * INDEX_VAR.
@@ -89,20 +89,20 @@ is_possible(const Sort *sort)
 	return true;
 }
 
-/* Is gpusort expected to be faster?  Says so if not.  workers: that sort a part each. */
+/* Is gpusort expected to be faster?  Says so if not.  workers: each of them sorts a part of the rows. */
 static bool
 is_worth_while(const GsStepContext *context, const Sort *node, int workers, double bound)
 {
 	double		processes = gs_processes(workers);
-	GsSortInput		rows = gs_rows_of_plan(context->stmt, node);
+	GsSortInput rows = gs_rows_of_plan(context->stmt, node);
 	GsTime		ours = {0};
 	GsTime		theirs = {0};
 	const char *reason;
 
 	if (gs_guc_force)
 		return true;
-	theirs.first = theirs.last = gs_time_sort(&rows, bound);
-	theirs.cpu = theirs.last * processes;
+	gs_time_add_sort(&theirs, &rows, bound);
+	theirs.cpu *= processes;
 	reason = gs_sort_is_bounded(&rows, bound) ? "a top-N sort takes less time" :
 		"PostgreSQL's sort takes less time";
 	ours.last = gs_time_feed(&rows);

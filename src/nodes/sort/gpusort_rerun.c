@@ -4,7 +4,7 @@
  *	  May the input of a GpuSort be run again?
  *
  * A GpuSort that loses its device runs its child a second time, if nobody can notice (../../sort/README.md).
- * plan_steps.c looks at the query, and at the nodes above the GpuSort.  This file looks at those below it.
+ * plan_steps.c looks at the query, and at the nodes above the GpuSort.  This file looks at the nodes below.
  *
  * Tests: tap/fault_service_lost
  *

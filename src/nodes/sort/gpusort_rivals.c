@@ -3,8 +3,8 @@
  * gpusort_rivals.c
  *	  The choice between gpusort's paths and PostgreSQL's (gpusort_path.h).
  *
- * PostgreSQL's costs leave out much of what its plans take.  So the path that it would choose by its costs,
- * and ours, are compared by the time that both take (sort_cost.h).  Only the faster one stays.
+ * PostgreSQL's costs leave out much of what its plans take.  So this file compares the times (sort_cost.h) of
+ * two paths: ours, and the path that PostgreSQL would choose by its costs.  Only the faster path stays.
  *
  * Tests: regress/paths, regress/choice
  *
@@ -80,12 +80,11 @@ time_of(PlannerInfo *root, const GsOffer *offer, const Path *path, double groups
 
 	if (is_sorted_next(offer, path))
 	{
-		GsSortInput		rows = gs_rows_of_path(root, path, offer->wanted);
+		GsSortInput rows = gs_rows_of_path(root, path, offer->wanted);
 
 		if (groups > 0)
 			rows.rows = Min(rows.rows, groups);
-		time.cpu += gs_time_sort(&rows, -1);
-		time.first = time.last += gs_time_sort(&rows, -1);
+		gs_time_add_sort(&time, &rows, -1);
 	}
 	return time;
 }
@@ -103,7 +102,7 @@ find_fastest(PlannerInfo *root, const GsOffer *offer, const List *paths)
 		GsTime		time = time_of(root, offer, path, offer->sure_groups);
 		double		wanted = gs_time_of_part(&time, wanted_fraction(root, offer, path));
 
-		/* rows do not go through the Gather of the last one */
+		/* in the last path, rows do not go through the Gather */
 		if (best == NULL || wanted <= least)
 		{
 			best = path;
@@ -113,7 +112,7 @@ find_fastest(PlannerInfo *root, const GsOffer *offer, const List *paths)
 	return best;
 }
 
-/* Is our path faster, if there are so many groups?  0: as many as PostgreSQL expects. */
+/* Is our path faster for this number of groups?  0: the number that PostgreSQL expects. */
 static bool
 is_faster(PlannerInfo *root, const GsOffer *offer, const Path *ours, const Path *theirs, double groups)
 {
@@ -194,7 +193,7 @@ find_hashing(const RelOptInfo *rel)
 	return NULL;
 }
 
-/* From how many groups on is sorting faster than hashing?  More than there are rows: never. */
+/* The least number of groups for which sorting is faster than hashing.  More than there are rows: none. */
 static double
 find_break_even(PlannerInfo *root, const GsOffer *offer, const Path *ours, const Path *hashing)
 {

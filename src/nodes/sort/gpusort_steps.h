@@ -29,7 +29,7 @@ extern bool gs_sort_unfinished;
 extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
 
 /*
- * gpusort_rerun.c: may a plan be run a second time, as far as it is asked itself?
+ * gpusort_rerun.c: do a plan's own nodes allow that it is run a second time?
  */
 extern bool gs_plan_may_rerun(Plan *plan);
 

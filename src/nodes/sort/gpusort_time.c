@@ -3,8 +3,8 @@
  * gpusort_time.c
  *	  How long a path takes, by the model of sort_cost.h (gpusort_path.h).
  *
- * The paths that sort, or hash groups, and those above them are looked at one by one.  What is below, or
- * unknown, takes what PostgreSQL's cost says.
+ * The model knows paths that sort, paths that hash groups, and the paths above these.  Any other path takes
+ * the time that PostgreSQL's cost stands for.
  *
  * Tests: regress/paths, regress/choice, tap/plans_host
  *
@@ -48,7 +48,7 @@ gs_path_below(const Path *path)
 		case T_GatherMergePath:
 			return ((const GatherMergePath *) path)->subpath;
 		case T_CustomPath:
-			/* those of other extensions may have no path below */
+			/* a path of another extension may have no path below */
 			if (((const CustomPath *) path)->methods != &gs_sort_path_methods &&
 				((const CustomPath *) path)->methods != &gs_feed_path_methods &&
 				((const CustomPath *) path)->methods != &gs_choice_path_methods)
@@ -111,7 +111,7 @@ count_texts(const AggPath *agg)
 	return texts;
 }
 
-/* For how many aggregates a hash table has states: those of DISTINCT have none. */
+/* Has the hash table states of aggregates?  The hash table of a DISTINCT has none. */
 static bool
 has_states(const PlannerInfo *root, const AggPath *path)
 {
@@ -156,7 +156,7 @@ time_of_agg(const GsPathTimes *context, const AggPath *agg, GsTime time)
 	{
 		const List *args = context->agg->args;
 		const Expr *arg = args == NIL ? NULL : linitial_node(TargetEntry, args)->expr;
-		GsSortInput		values = {.rows = rows, .columns = list_length(args)};
+		GsSortInput values = {.rows = rows, .columns = list_length(args)};
 
 		if (list_length(args) > 0)
 		{
@@ -174,16 +174,16 @@ time_of_agg(const GsPathTimes *context, const AggPath *agg, GsTime time)
 }
 
 /*
- * A merge compares without abbreviated keys, and PostgreSQL's costs do not tell that.  Equal texts are
- * compared by their bytes.  In each stream all rows with one text come together, and most streams are taken
- * to have each text.
+ * A merge compares without abbreviated keys, and PostgreSQL's costs do not tell that.  It compares equal
+ * texts by their bytes.  In each stream the rows of one text come together.  The model assumes that most
+ * streams have each text.
  */
 static GsTime
 time_of_merge_append(const GsPathTimes *context, const MergeAppendPath *path, double limit)
 {
 	PlannerInfo *root = context->root;
 	GsTime		time = {0};
-	GsSortInput		rows = gs_rows_of_path(root, &path->path, path->path.pathkeys);
+	GsSortInput rows = gs_rows_of_path(root, &path->path, path->path.pathkeys);
 	const PathKey *key = linitial_node(PathKey, path->path.pathkeys);
 	const EquivalenceMember *member = linitial(key->pk_eclass->ec_members);
 	int			streams = list_length(path->subpaths);
@@ -214,7 +214,7 @@ time_of_merge_append(const GsPathTimes *context, const MergeAppendPath *path, do
 	return time;
 }
 
-/* Above workers. */
+/* Adds what the Gather of a partial path takes. */
 static GsTime
 add_gather(const Path *path, const Path *partial, GsTime time)
 {
@@ -232,7 +232,7 @@ gs_time_of_path(const GsPathTimes *context, const Path *path, double limit)
 	const Path *below = gs_path_below(path);
 	double		limit_below = limit;
 	GsTime		time;
-	GsSortInput		rows;
+	GsSortInput rows;
 
 	if (IsA(path, CustomPath) && ((const CustomPath *) path)->methods == &gs_sort_path_methods)
 		return ((const GsSortPath *) path)->time;
@@ -250,8 +250,7 @@ gs_time_of_path(const GsPathTimes *context, const Path *path, double limit)
 			return time_of_agg(context, (const AggPath *) path, time);
 		case T_SortPath:
 			rows = gs_rows_of_path(context->root, below, path->pathkeys);
-			time.cpu += gs_time_sort(&rows, limit);
-			time.first = time.last += gs_time_sort(&rows, limit);
+			gs_time_add_sort(&time, &rows, limit);
 			return time;
 		case T_IncrementalSortPath:
 			rows = gs_rows_of_path(context->root, below, path->pathkeys);
