@@ -270,7 +270,8 @@ put_random(uint64_t *random, bool latin, uint8_t *dst)
 
 	for (uint32_t n = gs_prove_random(random, PART_CHARACTERS + 1); n > 0; n--)
 	{
-		const uint32_t *range = ranges[gs_prove_random(random, latin ? 5 : sizeof(ranges) / sizeof(ranges[0]))];
+		uint32_t	n_ranges = latin ? 5 : sizeof(ranges) / sizeof(ranges[0]);
+		const uint32_t *range = ranges[gs_prove_random(random, n_ranges)];
 
 		len += gs_prove_put_utf8(dst + len, range[0] + gs_prove_random(random, range[1] - range[0] + 1));
 	}

@@ -10,8 +10,8 @@
  *	   functions PostgreSQL knows that: they are leakproof and not volatile.
  *	2. A node calls what is not silent for each row for which PostgreSQL's node does: in its select list, in
  *	   arguments, filters and transition functions of its aggregates and window functions, in its conditions.
- *	3. No node above the GpuSort sees a dropped row.  So a row is dropped only if all that PostgreSQL evaluates
- *	   for it is silent, from the GpuSort up to the node that discards it.
+ *	3. No node above the GpuSort sees a dropped row.  So a row is dropped only if all that PostgreSQL
+ *	   evaluates for it is silent, from the GpuSort up to the node that discards it.
  *	4. A node evaluates its conditions in their order, which is also the order of security barriers, up to the
  *	   first condition that is not true.  So a condition drops rows only if it is silent, and all conditions
  *	   before it are.
