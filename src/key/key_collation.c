@@ -33,8 +33,8 @@ typedef struct Entry
 {
 	char		provider;
 	bool		deterministic;
-	char	   *locale; /* of ICU or libc, or NULL */
-	char	   *rules; /* of ICU, or NULL */
+	char	   *locale;			/* of ICU or libc, or NULL */
+	char	   *rules;			/* of ICU, or NULL */
 } Entry;
 
 /* Reads the catalogs' row of a collation, or of the database for its own. */

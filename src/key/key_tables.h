@@ -44,7 +44,7 @@ extern const void *gs_tables_get(const char *name, bool must_be_shared,
  */
 typedef enum GsProof
 {
-	GS_PROOF_NONE, /* nothing is known */
+	GS_PROOF_NONE,				/* nothing is known */
 	GS_PROOF_RIGHT,
 	GS_PROOF_WRONG
 } GsProof;

@@ -32,4 +32,4 @@ extern bool gs_expr_is_silent(const void *expr);
 /* Do all functions of a WindowAgg need only the current row and rows before it? */
 extern bool gs_window_looks_back(const WindowAgg *window);
 
-#endif /* GS_DROP_ROWS_H */
+#endif							/* GS_DROP_ROWS_H */
